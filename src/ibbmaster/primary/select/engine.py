@@ -254,7 +254,7 @@ class QueryRun:
             self._open(new_database(PAGES_MAX))
             for listed in self._listed.values():
                 used = listed.used(sql)
-                self._fill(*listed.load(used, listed.rows(used)), "information_schema")
+                self._fill(*listed.statements(used), listed.rows(used), "information_schema")
             return
         wanted = ALL_ROWS if self._scan is None else self._scan.wanted()
         named, local = table.used(sql), local_columns(table.table)
@@ -269,7 +269,8 @@ class QueryRun:
                 return
         self._open(new_database(PAGES_MAX))
         found = self._rows_of(table.table, [column.id for column in columns], wanted)
-        self._fill(*table.load(named, table.rows(found, named, self._session.time_zone_s)), table.table.full_name)
+        rows = table.rows(found, named, self._session.time_zone_s)
+        self._fill(*table.statements(named), rows, table.table.full_name)
 
     def _fill(self, made: str, filled: str, rows: Iterable[tuple[Any, ...]], name: str) -> None:
         assert self._database is not None

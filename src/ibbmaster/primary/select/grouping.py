@@ -8,11 +8,11 @@ from typing import Any
 from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.replication.wire.response import FieldType
 from ibbmaster.rows.expr import kinds, values
-from ibbmaster.rows.expr.arithmetic import decimals_of
 from ibbmaster.rows.expr.comparing import is_ordered_by_sqlite, sort_key
 from ibbmaster.rows.expr.compiling import Emitter, emit_scalar
 from ibbmaster.rows.expr.judged import expect_function
 from ibbmaster.rows.expr.kinds import REALS, Family, ValueType
+from ibbmaster.rows.expr.operators import decimals_of
 from ibbmaster.rows.expr.scalars import Scalar, SqlValue, as_exact, as_real
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.sqltext.expression import Aggregate, mapped

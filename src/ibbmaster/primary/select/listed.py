@@ -14,7 +14,8 @@ from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.rows.expr.session_facts import QuerySession
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.schema.collations import sent_collation_number
-from .tables import LoadedColumns, SqlTable
+from ibbmaster.work import check_wanted
+from .tables import ROWS_BETWEEN_LOOKS, LoadedColumns, SqlTable, key_makers
 
 
 class ServerTable(SqlTable):
@@ -34,14 +35,19 @@ class ServerTable(SqlTable):
         """Load only rows in which a column compares equal to a text."""
         self._wanted[self.place(slot)] = text, str(slot.type.collation)
 
-    def rows(self, used: LoadedColumns) -> Iterator[list[Any]]:
+    def rows(self, used: LoadedColumns) -> Iterator[tuple[Any, ...]]:
         stores = [(place, storing(self._types[place])) for place in sorted(used.places)]
         given_rows = self._relation.rows
         for place, (text, collation) in self._wanted.items():
             is_wanted = _equal_to(text, cached(key_of(collation)))
             given_rows = [given for given in given_rows if is_wanted(given[place])]
-        for given in given_rows:
-            yield [None if given[place] is None else store(given[place]) for place, store in stores]
+        keys = key_makers(used)
+        for count, given in enumerate(given_rows):
+            if not count % ROWS_BETWEEN_LOOKS:
+                check_wanted()
+            row: list[Any] = [None if given[place] is None else store(given[place]) for place, store in stores]
+            row += [None if row[index] is None else key(row[index]) for index, key in keys]
+            yield tuple(row) or (None,)
 
 
 def _sent(column: ColumnDefinition, session: QuerySession) -> ColumnDefinition:

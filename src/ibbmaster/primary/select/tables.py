@@ -6,7 +6,7 @@ import os
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -106,23 +106,17 @@ class SqlTable:
         named = re.findall(rf"\b{self._alias}\.c(\d+)\b", sql)
         return LoadedColumns(frozenset(map(int, named)) | self._keys.keys(), frozenset(self._keys.items()))
 
-    def load(self, used: LoadedColumns, rows: Iterable[list[Any]]) -> tuple[str, str, Iterator[tuple[Any, ...]]]:
-        """The statements that make and fill the table, and the rows for the second one."""
-        order, keyed = sorted(used.places), sorted(used.keys)
-        names = [f"c{place}" for place in order] + [f"k{place}" for place, _ in keyed]
+    def statements(self, used: LoadedColumns) -> tuple[str, str]:
+        """They make and fill the table."""
+        names = [f"c{place}" for place in sorted(used.places)] + [f"k{place}" for place, _ in sorted(used.keys)]
         made = f"CREATE TABLE {self.name} ({', '.join(names) or 'none'})"
-        filled = f"INSERT INTO {self.name} VALUES ({', '.join('?' * (len(names) or 1))})"
-        return made, filled, _with_keys(rows, [(order.index(place), cached(key_of(name))) for place, name in keyed])
+        return made, f"INSERT INTO {self.name} VALUES ({', '.join('?' * (len(names) or 1))})"
 
 
-def _with_keys(
-    rows: Iterable[list[Any]], keys: Sequence[tuple[int, Callable[[Any], Any]]]
-) -> Iterator[tuple[Any, ...]]:
-    for count, row in enumerate(rows):
-        if not count % ROWS_BETWEEN_LOOKS:
-            check_wanted()
-        row += [None if row[index] is None else key(row[index]) for index, key in keys]
-        yield tuple(row) or (None,)  # a row without columns counts, too
+def key_makers(used: LoadedColumns) -> list[tuple[int, Callable[[str], bytes]]]:
+    """The places in a row of texts with keys behind it, and what makes these."""
+    order = sorted(used.places)
+    return [(order.index(place), cached(key_of(collation))) for place, collation in sorted(used.keys)]
 
 
 class LoadedTable(SqlTable):
@@ -142,14 +136,16 @@ class LoadedTable(SqlTable):
     def of_places(self, used: LoadedColumns) -> list[TableColumn]:
         return [self.columns[place] for place in sorted(used.places)]
 
-    def rows(self, found: FoundRows, used: LoadedColumns, time_zone_s: int) -> Iterator[list[Any]]:
+    def rows(self, found: FoundRows, used: LoadedColumns, time_zone_s: int) -> Iterator[tuple[Any, ...]]:
         """Raises ValueError: a value cannot be read."""
         shown = TextSettings("utf8mb4", time_zone_s)
         own = {column.id: column for column in own_columns(self.table)}
-        columns = self.of_places(used)
+        columns, keys = self.of_places(used), key_makers(used)
         plans: dict[int, list[tuple[int | None, Any]]] = {}
         data, layouts = found.data, found.contents.layouts
-        for place in found.places:
+        for count, place in enumerate(found.places):
+            if not count % ROWS_BETWEEN_LOOKS:
+                check_wanted()
             size, layout_no = HEAD.unpack_from(data, place)
             image = bytes(data[place + HEAD.size : place + HEAD.size + size])
             layout = layouts[layout_no]
@@ -164,7 +160,9 @@ class LoadedTable(SqlTable):
                     continue
                 span = spans[at]
                 row.append(None if span is None else decode(image[span[0] : span[1]]))
-            yield row
+            for index, key in keys:
+                row.append(None if row[index] is None else key(row[index]))
+            yield tuple(row) or (None,)  # a row without columns counts, too
 
 
 def step_of(

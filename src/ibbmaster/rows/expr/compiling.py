@@ -13,7 +13,7 @@ from ibbmaster.sqltext.operators import JOINED
 from ibbmaster.sqltext.printing import KNOWN_FUNCTIONS
 from ibbmaster.sqltext.token import words
 from ibbmaster.versions import Difference
-from . import arithmetic, functions, kinds, operators, values
+from . import functions, kinds, operators, values
 from .comparing import as_shown, sort_key
 from .judged import expect_function, expect_judged
 from .kinds import Family, ValueType
@@ -149,12 +149,12 @@ class Compiler:
             case "+" | "-" | "*" | "/" | "DIV" | "MOD":
                 found = first
                 for other in given[1:]:
-                    found = arithmetic.arithmetic(operator, found, other, self.session.division_digits)
+                    found = operators.arithmetic(operator, found, other, self.session.division_digits)
                 return found
             case _ if operator == JOINED:
                 return functions.call("concat", "concat", given, self.session.collation)
             case "NEGATIVE":
-                return arithmetic.negative(first)
+                return operators.negative(first)
             case "=" | "!=" | "<" | "<=" | ">" | ">=" | "<=>":
                 return operators.compared(operator, first, given[1])
             case "AND" | "OR":

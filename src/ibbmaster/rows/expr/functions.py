@@ -10,10 +10,9 @@ from ibbmaster.replication.wire.refusal import RefusedError, not_supported
 from ibbmaster.replication.wire.response import FieldType
 from ibbmaster.sqltext.moment import parse_duration
 from . import kinds, values
-from .arithmetic import arithmetic
 from .judged import expect_function
 from .kinds import REALS, Family, ValueType, joint_collation, of_all
-from .operators import chosen, first_known, is_null
+from .operators import arithmetic, chosen, first_known, is_null
 from .scalars import Scalar, apply, as_integer, as_number, as_text, cast_to, constant
 from .values import SECOND, checked_int, checked_real
 from .weights import key_of, letters_of
