@@ -1,5 +1,3 @@
-"""What statements leave in doubt of the tables that there are, at the place where they stand."""
-
 import pytest
 
 from ibbmaster.rows.certainty import Altered, Doubted, Fresh, Gone, Outcome, RowsGone, StatementFold, tables_reached

@@ -1,5 +1,3 @@
-"""What statements do to the rows of tables, beyond the row events of their groups."""
-
 import pytest
 from lanes.replay import CLASSIC, raw_events, readable_captures
 

@@ -1,5 +1,3 @@
-"""One shape over the versions of a table: identity through renames, first values, wider types, formulas."""
-
 from decimal import Decimal
 from pathlib import Path
 

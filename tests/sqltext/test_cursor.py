@@ -1,5 +1,3 @@
-"""Walking over the tokens of a statement."""
-
 import itertools
 
 from ibbmaster.sqltext.cursor import END, Cursor, outside_brackets, parts_of

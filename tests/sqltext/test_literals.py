@@ -1,5 +1,3 @@
-"""The values of literals."""
-
 from decimal import Decimal
 
 import pytest

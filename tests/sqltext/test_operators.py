@@ -1,5 +1,3 @@
-"""The one table of operators."""
-
 from ibbmaster.sqltext.operators import BY_NAME, CONCAT, SUM, UNARY, binary_operators
 from ibbmaster.sqltext.sql_mode import ORACLE, PIPES_AS_CONCAT
 

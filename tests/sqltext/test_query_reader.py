@@ -1,5 +1,3 @@
-"""Queries as values."""
-
 import pytest
 
 from ibbmaster.sqltext.expression import GivenTable, Join, SqlQuery

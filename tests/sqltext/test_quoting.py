@@ -1,5 +1,3 @@
-"""Quotes and what stands between them."""
-
 import pytest
 
 from ibbmaster.sqltext.quoting import quoted, quoted_in_expression, quoted_name, quoted_text, unescaped, unquoted

@@ -1,5 +1,3 @@
-"""sql_mode in names and in bits."""
-
 import pytest
 
 from ibbmaster.sqltext.sql_mode import (

@@ -1,5 +1,3 @@
-"""The conversation beside a dump: every statement clients are known to send, and whatever else may come."""
-
 import json
 import random
 
@@ -287,12 +285,9 @@ def test_a_session_that_has_stopped_is_told_the_same_by_every_statement(shopping
     assert seen(shopping)[0] == [(b"binlog-000001.ibb", b"20000", b"", b"")] != before[0]
 
 
-def test_flushing_tables_alone_stops_nothing(shopping):
+def test_a_savepoint_ends_no_transaction_and_flushing_tables_alone_stops_nothing(shopping):
     shopping.query(b"FLUSH TABLES")
     assert shopping._position.stopped is None
-
-
-def test_a_savepoint_ends_no_transaction(shopping):
     shopping.query(b"START TRANSACTION WITH CONSISTENT SNAPSHOT; SAVEPOINT a")
     stopped = shopping._position.stopped
     shopping.query(b"ROLLBACK TO SAVEPOINT a; RELEASE SAVEPOINT a")
@@ -315,10 +310,6 @@ def test_a_place_that_is_not_in_the_log_is_refused_and_the_session_stays(shoppin
     assert ask(shopping, "SET @ibb_position = '0-1-99'") == (1945, "HY000")
     assert ask(shopping, "SET @ibb_position = 'nonsense'") == (1941, "HY000")
     assert seen(shopping)[2] == [(b"0-1-2", b"0-1-2")]
-
-
-def test_a_new_session_on_the_same_connection_is_at_the_end(shopping):
-    ask(shopping, "SET @ibb_position = '0-1-2'")
     shopping.reset()
     assert shopping._position.stopped is None
 

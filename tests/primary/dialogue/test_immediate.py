@@ -1,5 +1,3 @@
-"""Statements that are answered at once, as those of a login are, and answers that sessions share."""
-
 from itertools import chain
 
 import pytest

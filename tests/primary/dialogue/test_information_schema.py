@@ -1,5 +1,3 @@
-"""The tables that exist without a schema."""
-
 import pytest
 
 from ibbmaster.primary.dialogue.information_schema import Catalog, collation_rows

@@ -1,5 +1,3 @@
-"""The rows of information_schema that are about tables."""
-
 import pytest
 
 from ibbmaster.primary.dialogue.information_tables import AboutTables

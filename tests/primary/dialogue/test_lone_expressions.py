@@ -1,5 +1,3 @@
-"""Expressions outside of queries: what SET gives, and which rows SHOW … WHERE chooses."""
-
 from decimal import Decimal
 from typing import Any
 

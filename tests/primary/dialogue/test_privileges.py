@@ -1,5 +1,3 @@
-"""What an account may do."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

@@ -1,5 +1,3 @@
-"""Triggers, routines and events of a log, as information_schema and SHOW have them."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Databases and tables as a session with some privileges sees them."""
-
 import pytest
 
 from ibbmaster.primary.dialogue import privileges

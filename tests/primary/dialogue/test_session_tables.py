@@ -1,5 +1,3 @@
-"""Where a session is in the log, and which tables it selects from there: of information_schema, of the log, or none."""
-
 import gc
 import weakref
 
@@ -146,53 +144,30 @@ def grow(position, gtid):
 END, GROWN = "0-2-8,3-1-1", "0-1-9,3-1-1"
 
 
-def test_a_session_sees_the_end_of_the_log(position):
-    assert at(position) == END
-    grow(position, "0-1-9")
-    assert at(position) == GROWN
-    assert position.stopped is None
+STEPS = {
+    "begin": lambda position: position.begin(has_snapshot=False),
+    "snapshot": lambda position: position.begin(has_snapshot=True),
+    "end": SessionPosition.end_transaction,
+    "lock": SessionPosition.lock,
+    "unlock": SessionPosition.unlock,
+    "grow": lambda position: grow(position, "0-1-9"),
+}
 
 
 # As mysql-test/suite/binlog_in_engine/binlog_legacy_pos.test
-def test_a_transaction_with_a_snapshot_stops_it_until_its_end(position):
-    position.begin(has_snapshot=True)
-    grow(position, "0-1-9")
-    assert (at(position), str(position.state().position())) == (END, END)
-    position.end_transaction()
-    assert at(position) == GROWN
-
-
-def test_another_transaction_does_not(position):
-    position.begin(has_snapshot=False)
-    grow(position, "0-1-9")
-    assert at(position) == GROWN
-
-
-def test_the_next_transaction_ends_the_one_before(position):
-    position.begin(has_snapshot=True)
-    grow(position, "0-1-9")
-    position.begin(has_snapshot=True)
-    assert at(position) == GROWN
-
-
-@pytest.mark.parametrize("has_snapshot", [True, False])
-def test_a_transaction_under_a_lock_keeps_its_place_when_the_lock_goes(position, has_snapshot):
-    position.lock()
-    snapshot = position.snapshot()
-    grow(position, "0-1-9")
-    position.begin(has_snapshot=has_snapshot)
-    position.unlock()
-    assert position.snapshot() is snapshot
-    position.end_transaction()
-    assert at(position) == GROWN
-
-
-def test_a_lock_ends_a_transaction(position):
-    position.begin(has_snapshot=True)
-    grow(position, "0-1-9")
-    position.lock()
-    position.unlock()
-    assert at(position) == GROWN
+@pytest.mark.parametrize(
+    ("steps", "seen"),
+    [
+        *((steps, END) for steps in ("", "snapshot grow", "lock grow begin unlock", "lock grow snapshot unlock")),
+        *((steps, GROWN) for steps in ("grow", "begin grow", "snapshot grow end", "snapshot grow snapshot")),
+        *((steps, GROWN) for steps in ("snapshot grow lock unlock", "lock grow begin unlock end", "lock grow unlock")),
+    ],
+)
+def test_a_snapshot_or_a_lock_stops_a_session_until_its_end(position, steps, seen):
+    for step in steps.split():
+        STEPS[step](position)
+    assert at(position) == seen
+    assert position.stopped is None or str(position.state().position()) == seen
 
 
 def test_a_variable_takes_it_anywhere_and_back(position):

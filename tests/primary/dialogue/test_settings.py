@@ -48,10 +48,6 @@ def test_what_may_not_be_set_is_refused_with_the_code_of_mariadb(settings, name,
     assert settings.values == {}
 
 
-def test_what_is_for_administrators_is_refused(settings):
-    assert refused(settings.assign, target("wait_timeout", "global"), 5)[0] == 1227
-
-
 def test_a_text_has_a_maximum(settings):
     settings.assign(target("default_master_connection"), "x" * SETTING_SIZE_MAX)
     assert refused(settings.assign, target("default_master_connection"), "x" * (SETTING_SIZE_MAX + 1))[0] == 1235
@@ -64,7 +60,8 @@ def test_an_error_names_the_variable_as_it_was_written(settings):
     assert refused(settings.assign, target("AutoCommit"), "x")[1] == text
 
 
-def test_a_variable_is_read_in_a_scope_it_has(settings):
+def test_a_variable_is_read_in_a_scope_it_has_and_set_for_all_by_administrators_alone(settings):
+    assert refused(settings.assign, target("wait_timeout", "global"), 5)[0] == 1227
     assert refused(settings.value, "timestamp", "global")[0] == 1238
     assert refused(settings.value, "max_connections", "session")[0] == 1238
     assert settings.value("timestamp") == 1778384896.5
@@ -114,12 +111,6 @@ def test_since_11_5_utf8mb4_means_another_collation(new_facts):
     settings = Settings(new_facts("classic-11.8"))
     settings.assign_charset(charset_assignment("SET NAMES utf8mb4"))
     assert settings.collation == "utf8mb4_uca1400_ai_ci"
-
-
-@pytest.mark.parametrize(("zone", "seconds"), [("SYSTEM", 0), ("+02:00", 7200), ("-00:30", -1800)])
-def test_a_time_zone_is_seconds_before_utc(settings, zone, seconds):
-    settings.assign(target("time_zone"), zone)
-    assert settings.time_zone_s == seconds
 
 
 def test_every_name_has_a_value(settings):

@@ -1,5 +1,3 @@
-"""SHOW: what is there, who may see it, and what does not exist."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""SHOW about databases and tables of a log."""
-
 import pytest
 
 from ibbmaster.primary.dialogue.show_tables import TableShower

@@ -1,5 +1,3 @@
-"""Statements out of their text."""
-
 import contextlib
 import json
 import random

@@ -1,5 +1,3 @@
-"""Columns of information_schema and SHOW, out of their short texts."""
-
 import pytest
 
 from ibbmaster.primary.dialogue.table_columns import INFORMATION_SCHEMA, SHOWN, information_columns, read_columns

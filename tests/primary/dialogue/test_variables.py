@@ -1,5 +1,3 @@
-"""System variables of the primary."""
-
 import pytest
 
 from ibbmaster.primary.dialogue.variables import (

@@ -1,5 +1,3 @@
-"""Queries of tables that every server has: rows, columns, codes, and what bounds them."""
-
 import pytest
 
 from ibbmaster.primary.dialogue.log_tables import TableQuery

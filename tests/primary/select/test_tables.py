@@ -1,5 +1,3 @@
-"""What queries load of tables."""
-
 import sqlite3
 
 import pytest

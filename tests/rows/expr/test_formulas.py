@@ -1,5 +1,3 @@
-"""What expressions give: exactly, or nothing."""
-
 from decimal import Decimal
 
 import pytest
