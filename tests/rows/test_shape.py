@@ -164,7 +164,4 @@ KEPT_TYPES = [line.split("\t") for line in Path(__file__).with_name("kept_types.
 def test_only_changes_that_keep_every_value_are_trusted(old, new, is_kept) -> None:
     assert keeps_values(type_of(old), type_of(new)) is (is_kept == "yes")
     assert keeps_values(type_of(old), type_of(old))
-
-
-def test_a_type_that_is_not_known_is_trusted_with_nothing() -> None:
     assert not keeps_values(SqlType(word="unheard"), SqlType(word="of"))

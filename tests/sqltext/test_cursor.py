@@ -24,19 +24,13 @@ def test_words_are_taken_together_or_not_at_all():
     assert not at.takes_words("IF", "EXISTS")
     assert at.takes_words("IF", "NOT")
     assert at.peek().text == "x"
-
-
-def test_a_quoted_word_is_no_key_word():
     assert not cursor("`if`").takes_words("IF")
 
 
-def test_signs_and_words_are_passed_over():
+def test_signs_words_and_conditions_are_passed_over():
     at = cursor("low_priority IGNORE low_priority ( x")
     at.pass_words("LOW_PRIORITY", "IGNORE")
     assert (at.takes_sign(")"), at.takes_sign("("), texts(at.rest())) == (False, True, ["x"])
-
-
-def test_a_condition_is_passed_over():
     for sql, is_there in (("IF EXISTS t", True), ("if not exists t", True), ("t", False)):
         at = cursor(sql)
         assert (at.pass_condition(), at.name()) == (is_there, "t")

@@ -21,11 +21,8 @@ def test_a_join_has_two_sides_and_a_condition():
     assert (found.source.is_left, found.source.right) == (True, GivenTable("b", "s", "x"))
 
 
-def test_what_stands_behind_brackets_is_of_the_query_in_them():
+def test_limit_has_three_forms_and_may_stand_behind_brackets():
     assert read("(SELECT a FROM t) ORDER BY 1 LIMIT 3") == read("SELECT a FROM t ORDER BY 1 LIMIT 3")
-
-
-def test_limit_has_three_forms():
     limits = [read(f"SELECT a FROM t {end}").limit for end in ("LIMIT 5", "LIMIT 2, 5", "LIMIT 5 OFFSET 2")]
     assert limits == [(0, 5), (2, 5), (2, 5)]
 

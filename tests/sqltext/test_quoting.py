@@ -26,9 +26,6 @@ def test_what_is_quoted_is_read_as_it_was(text):
     assert unquoted(quoted_name(text)) == text
 
 
-def test_a_server_prints_a_control_z_of_a_comment_as_it_is():
+def test_a_server_prints_a_control_z_of_a_comment_as_it_is_and_a_quote_in_an_expression_behind_a_backslash():
     assert (quoted("\x1a"), quoted_text("\x1a")) == (r"'\Z'", "'\x1a'")
-
-
-def test_a_quote_in_an_expression_is_printed_behind_a_backslash():
     assert quoted_in_expression("it's \\ \x1a") == r"'it\'s \\ \Z'"

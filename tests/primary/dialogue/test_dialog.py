@@ -318,6 +318,8 @@ def test_a_database_of_the_log_can_be_chosen(shopping):
     assert ask(shopping, "USE nothing") == (1049, "42000")
     assert ask(shopping, "USE shop; SELECT @@collation_database, DATABASE()") == [("latin1_swedish_ci", "shop")]
     assert ask(shopping, "SHOW CREATE TABLE nothing") == (1146, "42S02")
+    (answer,) = shopping.query(b"SHOW COLUMNS FROM lost")
+    assert (answer.code, answer.text) == (1105, "shop.lost: give --schema")
 
 
 @pytest.mark.parametrize("mode", ["ANSI_QUOTES", "ANSI", "STRICT_TRANS_TABLES,ANSI_QUOTES"])
@@ -353,11 +355,6 @@ def test_a_backslash_may_be_a_part_of_a_letter(new_dialog, charset):
     assert list(dialog.query_at_once(b"SELECT '%s'" % letter)[0].rows) == [(letter,)]
     dialog.query(b"SET NAMES utf8mb4")
     assert dialog.query(b"SELECT '%s'" % letter)[0].code == 1064
-
-
-def test_a_table_that_nobody_knows_says_why(shopping):
-    (answer,) = shopping.query(b"SHOW COLUMNS FROM shop.lost")
-    assert (answer.code, answer.text) == (1105, "shop.lost: give --schema")
 
 
 @pytest.mark.parametrize(("profile", "count"), [("engine", 5), ("classic-11.8", 4), ("classic-10.11", 4)])

@@ -42,7 +42,4 @@ def test_its_own_tables_are_told_as_well(about):
 def test_a_foreign_key_finds_its_parent_among_the_tables(about):
     (row,) = of_shop(about, "REFERENTIAL_CONSTRAINTS")
     assert (row["UNIQUE_CONSTRAINT_NAME"], row["REFERENCED_TABLE_NAME"]) == ("PRIMARY", "item")
-
-
-def test_what_is_about_other_things_has_no_rows(about):
     assert list(about.rows("PROCESSLIST")) == []

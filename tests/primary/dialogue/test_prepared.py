@@ -98,17 +98,13 @@ def test_the_newest_statement_has_a_number_of_its_own(statements):
     assert list(answer.rows) == [(b"2",)]
 
 
-def test_pieces_of_a_parameter_are_joined_and_used_once(statements):
+def test_pieces_of_a_parameter_are_joined_used_once_and_forgotten_when_asked(statements):
     statement_id = prepare(statements, "SELECT ?").statement_id
     for piece in (b"a", b"bc"):
         statements.add_piece(statement_id, 0, piece)
     (answer,) = statements.execute(statement_id, b"\x00\x01\xfc\x00")
     assert list(answer.rows) == [(b"abc",)]
     assert statements.execute(statement_id, b"\x00\x01\xfc\x00")[0].code == 1210
-
-
-def test_pieces_are_forgotten_when_asked(statements):
-    statement_id = prepare(statements, "SELECT ?").statement_id
     statements.add_piece(statement_id, 0, b"a")
     assert isinstance(statements.reset(statement_id)[0], Ok)
     assert statements.execute(statement_id, b"\x00\x01\xfc\x00")[0].code == 1210
@@ -158,11 +154,8 @@ def test_an_unknown_statement_is_told(statements, command):
     assert (answer.code, "handler (5)" in answer.text) == (1243, True)
 
 
-def test_there_is_never_a_cursor(statements):
+def test_a_cursor_and_too_many_placeholders_are_refused(statements, monkeypatch):
     assert statements.fetch(prepare(statements, "SELECT 1").statement_id)[0].code == 1421
-
-
-def test_too_many_placeholders_are_refused(statements, monkeypatch):
     monkeypatch.setattr(prepared, "PARAMETERS_MAX", 2)
     assert prepare(statements, "SELECT ?, ?, ?").code == 1390
 

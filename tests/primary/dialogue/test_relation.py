@@ -29,12 +29,7 @@ ROWS = [("a", 1), ("b", None), ("c", 3)]
 )
 def test_a_limit_leaves_rows_out_in_front_and_behind(limit, expected):
     assert list(Relation(COLUMNS, iter(ROWS)).limited(limit).rows) == expected
-
-
-def test_a_limit_reads_no_row_behind_it():
-    rows = Relation(COLUMNS, iter(itertools.repeat(("a", 1)))).limited((0, 2))
-
-    assert list(rows.rows) == [("a", 1)] * 2  # of a table without end
+    assert list(Relation(COLUMNS, itertools.repeat(("a", 1))).limited((0, 2)).rows) == [("a", 1)] * 2  # without end
 
 
 def test_an_answer_has_texts_and_keeps_null():
@@ -65,11 +60,8 @@ def test_random_patterns_match_what_regular_expressions_match():
         assert matcher(pattern)(text) == expected(pattern, text), (seed, pattern, text)
 
 
-def test_a_cunning_pattern_takes_no_longer_than_a_plain_one():
+def test_a_cunning_pattern_takes_no_longer_than_a_plain_one_and_has_only_so_many_letters():
     assert not matcher("%a" * 200 + "%b")("a" * 5000)  # doubling, it would outlive the universe
-
-
-def test_a_pattern_has_only_so_many_letters():
     assert not matcher("%a" * (PATTERN_MAX // 2))("a")
     assert refused(matcher, "a" * (PATTERN_MAX + 1))[0] == 1235
 
@@ -83,11 +75,7 @@ def test_a_pattern_has_only_so_many_letters():
 )
 def test_a_value_is_shown_as_mariadb_shows_it(value, text):
     assert text_of(value) == text
-
-
-def test_bytes_that_are_no_text_go_into_a_row_as_they_are():
-    assert bytes_of(b"a\xff\x00") == b"a\xff\x00"
-    assert bytes_of(None) is None
+    assert (bytes_of(b"a\xff\x00"), bytes_of(None)) == (b"a\xff\x00", None)
 
 
 @pytest.mark.parametrize(

@@ -48,12 +48,9 @@ def test_what_may_not_be_set_is_refused_with_the_code_of_mariadb(settings, name,
     assert settings.values == {}
 
 
-def test_a_text_has_a_maximum(settings):
+def test_an_error_names_the_variable_as_it_was_written_also_if_the_text_is_long(settings):
     settings.assign(target("default_master_connection"), "x" * SETTING_SIZE_MAX)
     assert refused(settings.assign, target("default_master_connection"), "x" * (SETTING_SIZE_MAX + 1))[0] == 1235
-
-
-def test_an_error_names_the_variable_as_it_was_written(settings):
     assert refused(settings.assign, target("NoThing"), 1)[1] == "Unknown system variable 'NoThing'"
     assert refused(settings.read, target("NoThing"))[1] == "Unknown system variable 'NoThing'"
     text = "Variable 'AutoCommit' can't be set to the value of 'x'"

@@ -27,20 +27,14 @@ def ask(new_schema, new_facts, shop):
     return ask
 
 
-def test_tables_have_their_kinds(ask):
+def test_tables_have_their_kinds_and_are_those_of_the_default_database(ask):
     assert ask("SHOW FULL TABLES FROM shop") == (["Tables_in_shop", "Table_type"], DATA["kinds"])
-
-
-def test_tables_are_those_of_the_default_database(ask):
     assert ask("SHOW TABLES LIKE 's%'", "shop")[0] == ["Tables_in_shop (s%)"]
     assert refused(ask, "SHOW TABLES")[0] == 1046
 
 
-def test_columns_leave_out_nothing_that_a_server_shows(ask):
+def test_columns_leave_out_nothing_that_a_server_shows_also_of_information_schema(ask):
     assert ask("SHOW COLUMNS FROM shop.item")[1] == DATA["columns"]
-
-
-def test_an_index_of_information_schema_is_empty_and_its_columns_are_there(ask):
     assert ask("SHOW INDEX FROM information_schema.engines")[1] == []
     assert ask("SHOW COLUMNS FROM information_schema.engines")[1][0] == ["ENGINE", "varchar(64)", "NO", "", None, ""]
 
@@ -65,12 +59,9 @@ def test_the_state_of_tables_has_what_ddl_tells(ask):
     rows = ask("SHOW TABLE STATUS FROM shop")[1]
     assert [row[:3] for row in rows] == DATA["states"]
     assert rows[3][17] == "shop.lost: give --schema"
+    assert ask("SHOW OPEN TABLES")[1] == []
 
 
 @pytest.mark.parametrize(("sql", "code"), DATA["codes"].items())
 def test_what_does_not_exist_has_the_code_of_mariadb(ask, sql, code):
     assert refused(ask, sql)[0] == code
-
-
-def test_what_no_log_tells_is_empty(ask):
-    assert ask("SHOW OPEN TABLES")[1] == []
