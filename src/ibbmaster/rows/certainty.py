@@ -245,9 +245,9 @@ def engine_of(table: TableVersion) -> str:
 def tables_reached(
     catalog: SchemaCatalog, tables: Iterable[TableName], text: str | None
 ) -> frozenset[TableName] | None:
-    """The tables whose rows a statement on these may change by views, triggers and functions; None: any. These are not
-    interpreted: each table named in them counts. Names are keys of the catalog. `text`: the statement's, if known: only
-    functions that it names can run."""
+    """The tables whose rows a statement on these may change by views, triggers and functions: each one named in them;
+    None: any. Names are keys of the catalog. `text`: the statement's, if known: only functions that it names can
+    run."""
     routines = [program.name for program in catalog.programs.values() if program.kind in _CALLED]
     if routines and (text is None or _is_any_in(routines, _words(text))):
         return None

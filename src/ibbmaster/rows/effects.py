@@ -1,8 +1,6 @@
-"""The effect of a statement on the rows of tables, beyond the row events that its group may have.
-
-It follows from the DDL that `schema` reads, and from the tables named by a change of rows in statement format. A
-statement that cannot be read may change the rows of any table: none is skipped because of unknown words.
-"""
+"""The effect of a statement on the rows of tables, beyond the row events of its group: by the DDL that `schema` reads,
+and the tables that a change of rows in statement format names. A statement that cannot be read may change the rows of
+any table."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -113,7 +111,6 @@ class Substituted:
 
 
 Effect = Emptied | DatabaseGone | Changed | Unknown | WrittenTables | EventsLost | ProgramChanged | Substituted
-OfAny = WrittenTables | EventsLost  # which may be about any table
 #: Events without a statement that say nothing of the rows that they stand for.
 LOST: Mapping[int, EventsLost] = {
     EventType.LOAD: EventsLost(reason="LOAD DATA"),

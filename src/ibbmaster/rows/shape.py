@@ -1,6 +1,6 @@
 """A table over its versions in one shape: the columns of one version, and their values in rows of the others. Columns
-keep their identity through renames. In rows older than a column it has the value that its ALTER TABLE gave it. Types
-widen: an old value is the same value of the newer type."""
+keep their identity through renames. Rows older than a column have the value that its ALTER TABLE gave it. Types
+widen."""
 
 from __future__ import annotations
 

@@ -56,7 +56,9 @@ class QueryReader(ExpressionParser):
             is_distinct |= word.startswith("DISTINCT")
             self._index += 1
         items = self._list(self._item)
-        source = self._sources() if self._accept("FROM") else None
+        source = self._comma_joined() if self._accept("FROM") else None
+        if isinstance(source, GivenTable) and source.database is None and source.name.upper() == "DUAL":
+            source = None
         where = self._expression() if self._accept("WHERE") else None
         group_by: tuple[Expression, ...] = ()
         if self._accept("GROUP", "BY"):
@@ -110,12 +112,6 @@ class QueryReader(ExpressionParser):
         elif isinstance(node, ColumnName):
             name = node.parts[-1]
         return Item(node, name)
-
-    def _sources(self) -> Source | None:
-        found = self._comma_joined()
-        if isinstance(found, GivenTable) and found.database is None and found.name.upper() == "DUAL":
-            return None
-        return found
 
     def _joined(self) -> Source:
         left = self._source()

@@ -1,6 +1,5 @@
-"""Names of tables and patterns for several: the only place that reads them from options and prints them. In texts for
-people and programs a name gets backquotes, as `shop.eu`.orders, if it has a dot, a comma, a wildcard or an equals sign;
-it can be pasted as an option."""
+"""Names of tables and patterns for several: the only place that reads them from options and prints them, with
+backquotes where needed, as `shop.eu`.orders; what is printed can be an option."""
 
 import functools
 import re

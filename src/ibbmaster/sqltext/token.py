@@ -1,6 +1,6 @@
-"""Cuts SQL into tokens under an sql_mode, in time linear in the text: `tokenize` the text of a client, which may be
-wrong, `tokens` a logged statement, on demand; there a text without an end runs to the end of the statement. Callers
-decode texts by the character set of the client: no second byte of a letter looks like a quote or a backslash."""
+"""Cuts SQL into tokens under an sql_mode, in linear time: `tokenize` the text of a client, which may be wrong, `tokens`
+a logged statement, on demand, where a text without an end runs to the end. Callers decode texts by the character set of
+the client: no second byte of a letter looks like a quote or a backslash."""
 
 import enum
 import functools

@@ -90,8 +90,8 @@ class Dialog:
         hold: Callable[[str, int], None] = lambda what, size: None,
         ready: KnownAnswers | None = None,
     ) -> None:
-        """`hold` gets the name and size in bytes of things that the session keeps, and raises RefusedError if they are
-        too large. `ready`: answers of other sessions with the same facts."""
+        """`hold` gets the name and size in bytes of things that the session keeps; it raises RefusedError: they are too
+        large. `ready`: answers of other sessions with the same facts."""
         self._facts = facts
         self._version = version_number(facts)
         self._ready = KnownAnswers() if ready is None else ready
@@ -162,9 +162,8 @@ class Dialog:
         return list(self.answers(sql))
 
     def answers(self, sql: bytes) -> Iterator[Response | verbs.Kill]:
-        """Answer the statements of a text up to the first error; the session continues. Each is carried out when its
-        answer is asked for, after the one before was read. Each answer but the last is marked as followed by another
-        one."""
+        """Answer the statements of a text up to the first error. Each is carried out when its answer is asked for,
+        after the one before was read; each answer but the last is marked as followed by another one."""
         if len(sql) > STATEMENT_SIZE_MAX:
             yield Err(code=1153, sqlstate="08S01", text="Got a packet bigger than 'max_allowed_packet' bytes")
             return
@@ -342,7 +341,9 @@ class Dialog:
             case verbs.SetStatement():
                 return self._set_statement(statement)
             case verbs.Show():
-                return self._shown(self._shower().answer(statement))
+                end, error = self._position.end, self._last_error
+                shower = Shower(self._facts, self._evaluator, self._catalog, self._held, end, error)
+                return self._shown(shower.answer(statement))
             case verbs.Kill(connection_id=connection_id, query_only=query_only):
                 return self.kill(connection_id, query_only=query_only)
             case verbs.Use(database=database):
@@ -400,9 +401,6 @@ class Dialog:
             replace(column, collation_id=number) if column.collation_id == COLLATION_DEFAULT else column
             for column in columns
         )
-
-    def _shower(self) -> Shower:
-        return Shower(self._facts, self._evaluator, self._catalog, self._held, self._position.end, self._last_error)
 
     def _processes(self) -> Iterable[ProcessRow]:
         sees_all = privileges.PROCESS in self._held

@@ -1,5 +1,5 @@
 """Statements answered at once, without the disk, and answers that sessions share: replicas and CDC clients send such
-ones before a dump. Other statements are no slower, but need a thread."""
+ones before a dump. Others need a thread."""
 
 import functools
 from collections.abc import Sequence
@@ -30,8 +30,7 @@ Key = tuple[bytes, tuple[Value | SystemValue, ...], tuple[type, ...]]
 
 @functools.lru_cache(STATEMENTS_KEPT)
 def immediate_statements(sql: str, version: int, sql_mode: int = 0) -> tuple[verbs.Statement, ...] | None:
-    """The statements of a text if all are answered at once; None if in doubt. `version`, `sql_mode`: as in `parse`.
-    Cached, since all replicas say the same."""
+    """The statements of a text if all are answered at once; None if in doubt. `version`, `sql_mode`: as in `parse`."""
     if len(sql) > IMMEDIATE_SIZE_MAX or not sql.strip(" \t\r\n;"):
         return None
     try:

@@ -77,7 +77,8 @@ class Catalog:
             case "PROCESSLIST":
                 return self._process_rows()
             case "COLLATION_CHARACTER_SET_APPLICABILITY":
-                return _applicability(self._facts)
+                rows = collation_rows(self._facts)
+                return ((name, charset, name, *known) for name, charset, *known, _, _ in rows if charset is not None)
             case _:
                 return self._about_tables(table)
 
@@ -120,9 +121,3 @@ def collation_rows(facts: ServerFacts) -> Iterator[RowValues]:
         else:
             is_default = "Yes" if collation.name in defaults else ""
             yield collation.name, collation.charset, collation.number, is_default, "Yes", collation.sort_length
-
-
-def _applicability(facts: ServerFacts) -> Iterator[RowValues]:
-    for name, charset, number, is_default, *_ in collation_rows(facts):
-        if charset is not None:
-            yield name, charset, name, number, is_default

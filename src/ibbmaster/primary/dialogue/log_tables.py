@@ -23,9 +23,9 @@ UNKNOWN_SCHEMA = 1105  # the code of errors about tables whose columns are not k
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class LogSnapshot:
-    """A place between the groups of a log: a session sees what is before it. Readers of tables may keep what belongs to
-    a snapshot in use. `end` is the first byte behind the last group, `state` what was logged up to there; nobody
-    changes it."""
+    """A place between the groups of a log: a session sees what is before it. `end` is the first byte behind the last
+    group, `state` what was logged up to there; nobody changes it. What readers of tables keep for a snapshot goes with
+    it."""
 
     end: LogPosition
     file_name: str

@@ -1,7 +1,5 @@
-"""Triggers, routines and events: rows of information_schema, SHOW with columns of them, and SHOW CREATE.
-
-Columns that only the text of a program would tell are NULL; SHOW CREATE has the text of the log.
-"""
+"""Triggers, routines and events in information_schema and SHOW. What only the text of a program tells is NULL; SHOW
+CREATE has the text of the log."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace

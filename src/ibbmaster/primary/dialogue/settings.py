@@ -89,8 +89,7 @@ def _size_of(value: Value) -> int:
 
 
 class Settings:
-    """What a session has set. `values` are by lower-case name; other variables have the primary's value. `state`: what
-    the session sees of the log."""
+    """What a session has set, by lower-case name. `state`: what it sees of the log."""
 
     def __init__(self, facts: ServerFacts, state: Callable[[], GtidState] | None = None) -> None:
         self._facts = facts

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ibbmaster.replication.wire.refusal import RefusedError, missing_privilege
 from ibbmaster.replication.wire.response import Err
-from ibbmaster.sqltext.literals import Value
 from ibbmaster.versions import Difference
 from . import privileges
 from .evaluating import Evaluator
@@ -72,7 +71,10 @@ class Shower:
             case "STATUS":
                 return _named([(name, str(value)) for name, value in self.catalog.status().items()], "STATUS", show)
             case "MASTER STATUS":
-                return self._log_status()
+                columns, row = shown_columns(what), (*self.end(), "", "")
+                if not Difference.STATUS_HAS_GTID.holds(version_number(self.facts)):
+                    return Relation(columns[:-1], [row])
+                return Relation(columns, [(*row, shown(self.evaluator.settings.value("gtid_binlog_pos")))])
             case "GRANTS":
                 return self._grants(show)
             case "DATABASES":
@@ -81,7 +83,7 @@ class Shower:
                     shown_columns(what, name), [(each.name,) for each in self.catalog.schema().databases.values()]
                 )
             case _ if what in _LIKE_IS_ABOUT:  # a list of programs
-                from .program_rows import listed_programs  # replicas never ask for it
+                from .program_rows import listed_programs
 
                 return listed_programs(self.catalog.schema(), show, self.evaluator.who.database)
             case "TABLES" | "TABLE STATUS" | "OPEN TABLES":
@@ -94,12 +96,14 @@ class Shower:
                 place = self._located(show)
                 kind = what.removeprefix("CREATE ")
                 if kind not in ("TABLE", "VIEW", "SEQUENCE"):
-                    from .program_rows import created_program  # as above
+                    from .program_rows import created_program
 
                     return created_program(self.catalog.schema(), kind, *place)
                 return self._tables().created(show, *place, self.evaluator.who.database)
             case "ENGINE":
-                self._expect_engine(show)
+                assert show.table is not None
+                if show.table.name.lower() not in {engine[0].lower() for engine in ENGINES}:
+                    raise RefusedError(1286, "42000", f"Unknown storage engine '{show.table.name}'")
         return Relation(shown_columns(what), list(self._rows(what)))
 
     def _rows(self, what: str) -> Iterable[RowValues]:
@@ -110,7 +114,10 @@ class Shower:
             case "SLAVE HOSTS":
                 return [(*host, facts.server_id) for host in facts.replica_hosts()]
             case "PROCESSLIST":
-                return self._process_rows()
+                return [
+                    (row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None, "0.000")
+                    for row in self.catalog.processes()
+                ]
             case "WARNINGS" | "ERRORS":
                 return self._messages(with_warnings=what == "WARNINGS")
             case "COLLATION":
@@ -137,20 +144,10 @@ class Shower:
             return replace(relation, rows=[row for row in relation.rows if matches(str(row[place]))])
         if show.where is None:
             return relation
-        from .lone_expressions import row_condition  # replicas never ask for it
+        from .lone_expressions import row_condition
 
         holds = row_condition(show.where, relation.columns, self.evaluator.query_session())
         return replace(relation, rows=[row for row in relation.rows if holds(row)])
-
-    def _log_status(self) -> Relation:
-        columns, row = shown_columns("MASTER STATUS"), (*self.end(), "", "")
-        if not Difference.STATUS_HAS_GTID.holds(version_number(self.facts)):
-            return Relation(columns[:-1], [row])
-        return Relation(columns, [(*row, shown(self.evaluator.settings.value("gtid_binlog_pos")))])
-
-    def _process_rows(self) -> Iterator[tuple[Value, ...]]:
-        for row in self.catalog.processes():
-            yield row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None, "0.000"
 
     def _grants(self, show: Show) -> Relation:
         user = self.evaluator.who.user
@@ -164,15 +161,9 @@ class Shower:
         return self.evaluator.who.located(show.table)
 
     def _tables(self) -> TableShower:
-        from .show_tables import TableShower  # with the rows of tables: replicas never ask for it
+        from .show_tables import TableShower
 
         return TableShower(self.catalog.schema(), version_number(self.facts))
-
-    @staticmethod
-    def _expect_engine(show: Show) -> None:
-        assert show.table is not None
-        if show.table.name.lower() not in {engine[0].lower() for engine in ENGINES}:
-            raise RefusedError(1286, "42000", f"Unknown storage engine '{show.table.name}'")
 
     def _binlog_events(self, show: Show) -> Relation:
         try:

@@ -365,7 +365,8 @@ class _Parser(QueryReader):
         writes = False
         while verb == "LOCK":
             tables.append(self._table_name())
-            self._alias_before_lock()
+            if self._accept("AS") or not (self._peek("READ") or self._peek("WRITE") or self._peek("LOW_PRIORITY")):
+                self._take_name()
             if self._accept("READ"):
                 self._accept("LOCAL")
             else:
@@ -375,7 +376,3 @@ class _Parser(QueryReader):
             if not self._accept(","):
                 break
         return verbs.LockTables(tuple(tables), "LOCK TABLES" if tables else None, writes, stops=bool(tables))
-
-    def _alias_before_lock(self) -> None:
-        if self._accept("AS") or not (self._peek("READ") or self._peek("WRITE") or self._peek("LOW_PRIORITY")):
-            self._take_name()

@@ -1,7 +1,5 @@
-"""System variables of this primary, with the values of a MariaDB server: each is a row in `variables.tsv`.
-
-Sessions keep what they set, and show it again; `settings` says which of them have an effect.
-"""
+"""System variables with the values of a MariaDB server: a row each in `variables.tsv`. Sessions show again what they
+set; `settings` says what has an effect."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence

@@ -38,7 +38,8 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_grouped: bool = Fals
         raise not_supported(f"{name.upper()}(DISTINCT …)")
     if kind.kind in (*REALS, Family.TEXT, Family.BYTES):
         found = kinds.shown_real(decimals_of(kind) if name == "sum" else decimals_of(kind) + 4)
-        sql = emit_scalar(_stored_real(scalar), slots, registry)
+        number, slot = as_real(scalar), scalar.slot if kind.kind in REALS else None
+        sql = emit_scalar(Scalar(kinds.real(), number.run, number.is_constant, slot), slots, registry)
         return SqlValue(f"{name}_real({sql})", found)
     if is_grouped and kind.fraction > kind.decimals:
         raise not_supported(f"{name.upper()} of a quotient in groups")
@@ -54,12 +55,6 @@ def aggregate_slot(node: Aggregate, emitter: Emitter, *, is_grouped: bool = Fals
     found = kinds.decimal(min(kinds.numeric_digits(kind) + more, 65), min(kind.decimals + more, 38))
     found = replace(found, fraction=values.scale_of_quotient(scale, 0, more))
     return SqlValue(f"avg_exact({sql}, {scale}, {more})", found)
-
-
-def _stored_real(scalar: Scalar) -> Scalar:
-    number = as_real(scalar)
-    slot = scalar.slot if scalar.kind in REALS else None
-    return Scalar(kinds.real(), number.run, number.is_constant, slot)
 
 
 def _count(node: Aggregate, emitter: Emitter) -> SqlValue:

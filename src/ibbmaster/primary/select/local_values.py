@@ -1,5 +1,5 @@
-"""VIRTUAL columns over a TIMESTAMP, which a server computes in the time zone of each reader: a log has the values that
-the writer saw. The common forms are computed here from the TIMESTAMP; others are refused."""
+"""VIRTUAL columns over a TIMESTAMP: a log has the values that the writer saw, a server computes them in the time zone
+of each reader. The common forms are computed here; others are refused."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

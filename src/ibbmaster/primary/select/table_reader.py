@@ -69,10 +69,10 @@ class FoundRows:
 
 
 class TableReader:
-    """Finds rows of tables, each query at its own position. Thread-safe. Later queries use what was read, and read on
-    from there; positions are kept while a session has them frozen, the last ones longer. The rows of a position take up
-    to `bytes_max` of temporary disk space; `large` handles row events that exceed the memory. Kernels are used if they
-    are at hand; `loads_kernels`: also loaded where that pays."""
+    """Finds rows of tables, each query at its own position. Thread-safe. Later queries read on from what was read;
+    positions are kept while a session has them frozen, the last ones longer. The rows of a position take up to
+    `bytes_max` of temporary disk space; `large` handles row events that exceed the memory; `loads_kernels`: load
+    kernels where that pays."""
 
     def __init__(
         self,
@@ -100,7 +100,9 @@ class TableReader:
     ) -> FoundRows:
         """In the order of the key. Raises RefusedError: rows, or values of these columns, are not exact;
         IbbMasterError: the log cannot be read."""
-        self._check_reached(snapshot)
+        if self._base is not None and not _has_reached(snapshot.state, self._base.position):
+            text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
+            raise RefusedError(UNKNOWN_ROWS, "HY000", text)
         with holding(self._lock):
             contents = self._contents_at(snapshot, table)
             for interval in wanted.intervals:
@@ -117,11 +119,6 @@ class TableReader:
                 if len(places) * FEW >= len(every):
                     places = every
             return FoundRows(contents, places, kept.rows.data(), len(places))
-
-    def _check_reached(self, snapshot: LogSnapshot) -> None:
-        if self._base is not None and not _has_reached(snapshot.state, self._base.position):
-            text = f"rows of tables are known from GTID position {self._base.position} on, which the base is of"
-            raise RefusedError(UNKNOWN_ROWS, "HY000", text)
 
     def close(self) -> None:
         with holding(self._lock):

@@ -1,6 +1,6 @@
 """Values of a column in another type, as ALTER TABLE converts them. A value without an exact counterpart is an error,
-but for digits that every server rounds or cuts off alike. There is no cast where a time zone, the day of the ALTER or
-the printed form of a number matters."""
+but for digits that every server rounds alike. There is no cast where a time zone, the day or the printed form of a
+number matters."""
 
 import decimal
 import math

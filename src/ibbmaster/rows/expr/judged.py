@@ -1,5 +1,5 @@
-"""The operations over families of values that are answered: a program (tests/interop/lanes/select_grid.py) asks real
-servers a grid of them, and leaves each pair out of `judged.tsv` of which one answer of ours was another."""
+"""The operations over families of values that are answered: tests/interop/lanes/select_grid.py asks real servers a grid
+of them, and leaves out of `judged.tsv` each pair of which one answer of ours was another."""
 
 import functools
 import re

@@ -1,6 +1,6 @@
-"""Keys of texts: bytes that compare as a server compares the texts by a collation. The tables beside this module are
-facts of MariaDB 10.11 and 11.8: WEIGHT_STRING() of each letter of the basic plane, but of letters that compare together
-with others: texts with these have no key."""
+"""Keys of texts: bytes that compare as a server compares the texts by a collation. The tables are facts of MariaDB
+10.11 and 11.8: WEIGHT_STRING() of each letter of the basic plane that compares by itself; texts with others have no
+key."""
 
 import functools
 import lzma
