@@ -8,7 +8,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
-from ibbmaster.gtid import GtidState
+from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.primary.dialogue import privileges
 from ibbmaster.primary.dialogue.dialog import Dialog
@@ -53,6 +53,14 @@ class Tables:
 
     def computed_columns(self, query):
         return QueryRun(query, _no_rows).columns()
+
+
+def grow(tables, gtid: str = "0-1-9") -> None:
+    """One more group is logged."""
+    newest = tables.newest()
+    state = newest.state.copy()
+    state.log(Gtid.parse(gtid))
+    tables.newest = lambda: LogSnapshot(end=LogPosition(1, 20000), file_name=newest.file_name, state=state)
 
 
 def _no_rows(table, column_ids, wanted):

@@ -3,14 +3,13 @@ import random
 
 import pytest
 
-from ibbmaster.gtid import Gtid
-from ibbmaster.position import LogPosition
-from ibbmaster.primary.dialogue.log_tables import LogSnapshot, ProcessRow
+from ibbmaster.primary.dialogue.log_tables import ProcessRow
 from ibbmaster.primary.dialogue.statement import Kill
 from ibbmaster.replication.dump.error import DumpError
 from ibbmaster.replication.wire.capability import StatusFlag
 from ibbmaster.replication.wire.response import Err, Ok, ResultSet
 from tests.case_table import cases_beside, data_beside
+from tests.primary.dialogue.conftest import grow
 
 DATA = data_beside(__file__)
 
@@ -253,15 +252,6 @@ def test_whatever_comes_is_answered(dialog, seed):
         check_answers(dialog, text.replace(" ", random_source.choice((" ", ""))).encode("latin-1"), seed)
 
 
-def grow(dialog):
-    """One more group is logged."""
-    tables = dialog._facts.tables
-    newest = tables.newest()
-    state = newest.state.copy()
-    state.log(Gtid.parse("0-1-9"))
-    tables.newest = lambda: LogSnapshot(end=LogPosition(1, 20000), file_name=newest.file_name, state=state)
-
-
 SEEN = (
     "SHOW MASTER STATUS; SHOW BINLOG STATUS; SELECT @@gtid_binlog_pos, @@global.gtid_current_pos; "
     "SHOW STATUS LIKE 'Binlog_snapshot%'; SHOW CREATE TABLE shop.item; "
@@ -278,7 +268,7 @@ def seen(dialog):
 def test_a_session_that_has_stopped_is_told_the_same_by_every_statement(shopping, begin, end):
     assert all(isinstance(answer, Ok) for answer in shopping.query(begin.encode()))
     before = seen(shopping)
-    grow(shopping)
+    grow(shopping._facts.tables)
     assert seen(shopping) == before
     shopping.query(end.encode())
     shopping._facts.binlog_end = lambda: ("binlog-000001.ibb", 20000)

@@ -3,12 +3,11 @@ import weakref
 
 import pytest
 
-from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.primary.dialogue.session_tables import SessionPosition
 from ibbmaster.primary.dialogue.settings import UserVariables
 from ibbmaster.replication.wire.response import Err, ResultSet
 from tests.case_table import data_beside
-from tests.primary.dialogue.conftest import refused
+from tests.primary.dialogue.conftest import grow, refused
 
 DATA = data_beside(__file__)
 
@@ -133,14 +132,6 @@ def at(position):
     return str(position.snapshot().position)
 
 
-def grow(position, gtid):
-    """The log ends behind one more group; returns where it ended before."""
-    tables = position._tables
-    before = tables.newest()
-    state = GtidState([*before.state, Gtid.parse(gtid)])
-    tables.newest = lambda: type(before)(end=before.end, file_name=before.file_name, state=state)
-
-
 END, GROWN = "0-2-8,3-1-1", "0-1-9,3-1-1"
 
 
@@ -150,7 +141,7 @@ STEPS = {
     "end": SessionPosition.end_transaction,
     "lock": SessionPosition.lock,
     "unlock": SessionPosition.unlock,
-    "grow": lambda position: grow(position, "0-1-9"),
+    "grow": lambda position: grow(position._tables),
 }
 
 
