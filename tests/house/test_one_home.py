@@ -177,7 +177,7 @@ def test_who_does_is_found_and_no_other(home: Home) -> None:
 
 
 def test_values_of_sql_are_computed_and_compared_in_one_room() -> None:
-    """Others read expressions, print them, or plan what is asked of them; a session sees what := assigns."""
+    """Others read expressions, print them, or plan what is asked of them."""
     package = ROOT / "src" / "ibbmaster"
     computing = ("Operation", "Aggregate", "Cast")
     importers = {
@@ -190,6 +190,6 @@ def test_values_of_sql_are_computed_and_compared_in_one_room() -> None:
     }
     assert "expr" in {path.parent.name for path in importers}
     others = {str(path) for path in importers if path.parent.name not in ("sqltext", "expr", "select")}
-    assert others == {"primary/dialogue/evaluating.py"}
+    assert others == set()
     planning = [package / path for path in importers if path.parts[:2] == ("primary", "select")]
     assert [path for path in planning if "import operator" in path.read_text()] == []
