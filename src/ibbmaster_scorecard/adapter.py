@@ -1,6 +1,5 @@
 """Adapters: small programs around the libraries that are judged. How to write one: protocol/scorecard/adapters.md."""
 
-import dataclasses
 import fcntl
 import hashlib
 import importlib.metadata
@@ -13,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any, Literal
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.testkit.small_file import read_small_file
+from ibbmaster.testkit.given import naming, parsed, read, read_small_file
 from ibbmaster.user_cache import make_directory, program_directory
 
 OURS = Path(__file__).parent / "adapters"
@@ -27,7 +26,6 @@ BUILT = ".built"  # is there once every command of `build` has succeeded
 HERE, PYTHON = "{here}", "{python}"  # in a command
 BUILD_S = 1800.0
 START_S_MAX = 600.0
-STARTS = ("gtid", "now", "file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +56,7 @@ class Adapter:
     sources: tuple[str, ...] = ()
     build: tuple[tuple[str, ...], ...] = ()
     run: tuple[str, ...]
-    start: str = "gtid"
+    start: Literal["gtid", "now", "file"] = "gtid"
     start_s: float = 1.0
 
 
@@ -84,64 +82,20 @@ def read_adapter(directory: Path) -> Adapter:
     """The adapter in a directory. Raises ConfigurationError: its adapter.toml cannot be used."""
     manifest = directory / MANIFEST
     text = read_small_file(manifest, MANIFEST_SIZE_MAX)
-    try:
-        return _adapter(directory.resolve(), tomllib.loads(text))
-    except RecursionError:
-        raise ConfigurationError(f"{manifest}: no TOML of ours: nested too deeply") from None
-    except ValueError as error:
-        raise ConfigurationError(f"{manifest}: {error}") from None
+    with naming(str(manifest)):
+        return _adapter(directory.resolve(), parsed("TOML", tomllib.loads, text))
 
 
 def _adapter(directory: Path, given: Mapping[str, Any]) -> Adapter:
-    """Raises ValueError."""
     if not NAME.fullmatch(directory.name):
         raise ValueError(f"the directory's name {directory.name!r}: expected small letters, digits, dots and dashes")
-    hints = get_type_hints(Adapter)
-    fields = {one.name: one for one in dataclasses.fields(Adapter) if one.name not in ("name", "directory")}
-    for key, value in given.items():
-        if key not in fields:
-            raise ValueError(f"{key[:80]!r} means nothing here; expected {', '.join(fields)}")
-        kinds, expected = _KINDS.get(hints[key], (list, "a list"))
-        if not isinstance(value, kinds) or isinstance(value, bool):
-            raise ValueError(f"{key} {repr(value)[:80]}: expected {expected}")  # noqa: TRY004
-    for key, one in fields.items():
-        if one.default is dataclasses.MISSING and key not in given:
-            raise ValueError(f"{key!r} is missing")
-    values: dict[str, Any] = {key: _value(key, value) for key, value in given.items()}
-    adapter = Adapter(name=directory.name, directory=directory, **values)
-    if adapter.start not in STARTS:
-        raise ValueError(f"start {adapter.start!r}: expected one of {', '.join(STARTS)}")
+    adapter: Adapter = read("", Adapter, given, name=directory.name, directory=directory)
+    for key, command in [("run", adapter.run), *(("build", command) for command in adapter.build)]:
+        if not command or any("\0" in word for word in command):
+            raise ValueError(f"{key}: expected a command of at least one word, without zeros")
     if not 0 <= adapter.start_s <= START_S_MAX:
         raise ValueError(f"start_s {adapter.start_s!r}: expected seconds from 0 to {START_S_MAX:.0f}")
     return adapter
-
-
-_KINDS: dict[type, tuple[Any, str]] = {str: (str, "a text"), float: ((int, float), "a number")}  # others are lists
-
-
-def _value(key: str, value: Any) -> object:
-    """What an adapter has of a value of its file."""
-    match key, value:
-        case "build", _:
-            return tuple(_command(key, command) for command in value)
-        case "run", _:
-            return _command(key, value)
-        case _, list():
-            return _texts(key, value)
-    return float(value) if isinstance(value, int) else value
-
-
-def _command(key: str, value: object) -> tuple[str, ...]:
-    words = _texts(key, value)
-    if not words:
-        raise ValueError(f"{key}: expected a command of at least one word")
-    return words
-
-
-def _texts(key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(word, str) and "\0" not in word for word in value):
-        raise ValueError(f"{key} {repr(value)[:80]}: expected a list of texts")
-    return tuple(value)
 
 
 def build(adapter: Adapter) -> tuple[str, ...]:

@@ -8,17 +8,18 @@ sentence, and the best that a right consumer can make of it.
 import functools
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.testkit.fault import table_of
+from ibbmaster.testkit.given import expect, naming, only, parsed, read
 from ibbmaster.testkit.repeated import repeated_groups
-from ibbmaster.testkit.scenario import Scenario, naming, scenario_of
+from ibbmaster.testkit.scenario import Scenario, scenario_of
 from ibbmaster.testkit.toml_text import toml_lines, toml_value
-from ibbmaster.testkit.written import WrittenGroup, expect, expect_list, expect_table, only
+from ibbmaster.testkit.written import WrittenGroup
 from .grade import Grade
 
 SERVER_ID = 3
@@ -46,7 +47,7 @@ class Card:
     name: str
     title: str
     family: str
-    about: str
+    about: str = ""
     best: Grade = Grade.EXACT
     faults: tuple[str, ...] = ()
     primary: Mapping[str, Any] = field(default_factory=dict)
@@ -105,19 +106,19 @@ def read_cards() -> tuple[Card, ...]:
 def parse_cards(workloads: str, families: Mapping[str, str]) -> tuple[Card, ...]:
     """Cards from the texts of their files. Raises ConfigurationError: one of them means nothing; the text names it."""
     with naming("workloads.toml"):
-        given = _toml(workloads)
+        given = parsed("TOML", tomllib.loads, workloads)
         only("", given, ("workload",))
-        known = expect_table("workload", given.get("workload", {}))
+        known = expect("workload", dict, given.get("workload", {}))
         for name, workload in known.items():
-            only(name, expect_table(name, workload), _WORKLOAD_KEYS)
+            only(name, expect(name, dict, workload), _WORKLOAD_KEYS)
     cards: dict[str, Card] = {}
     for file_name, text in sorted(families.items()):
         with naming(file_name):
-            family = _toml(text)
+            family = parsed("TOML", tomllib.loads, text)
             only("", family, ("family", "about", "card"))
-            for number, table in enumerate(expect_list("card", family.get("card", [])), 1):
+            for number, table in enumerate(expect("card", list, family.get("card", [])), 1):
                 with naming(f"card {number}"):
-                    card = _card(expect_table("card", table), family, known)
+                    card = _card(expect("card", dict, table), family, known)
                     if card.name in cards:
                         raise ConfigurationError(f"there are two cards {card.name!r}")
                     cards[card.name] = card
@@ -129,39 +130,23 @@ def _card(given: Mapping[str, Any], family: Mapping[str, Any], workloads: Mappin
     workload = expect("workload", str, given.get("workload"))
     if workload not in workloads:
         raise ConfigurationError(f"workload {workload!r}: expected one of {', '.join(workloads)}")
-    consumer = expect_table("consumer", given.get("consumer", {}))
+    consumer = expect("consumer", dict, given.get("consumer", {}))
     only("consumer", consumer, _CONSUMER_KEYS)
-    delay_ms = expect("delay_ms", int, consumer.get("delay_ms", 0))
-    if not 0 <= delay_ms <= DELAY_MS_MAX:
-        raise ConfigurationError(f"delay_ms {delay_ms}: expected 0 to {DELAY_MS_MAX}")
-    start = consumer.get("start")
-    expected = given.get("expected")
-    card = Card(
-        name=expect("name", str, given.get("name")),
-        title=expect("title", str, given.get("title")),
-        family=expect("family", str, family.get("family")),
-        about=expect("about", str, family.get("about", "")),
-        best=Grade(expect("best", str, given.get("best", Grade.EXACT.value))),
-        faults=tuple(expect("faults", str, line) for line in expect_list("faults", given.get("faults", []))),
-        primary={"profile": PROFILE, **expect_table("primary", given.get("primary", {}))},
-        workload=workloads[workload],
-        start=None if start is None else str(GtidPosition.parse(expect("start", str, start))),
-        delay_ms=delay_ms,
-        asks_tables=expect("tables", bool, consumer.get("tables", False)),
-        expected=None
-        if expected is None
-        else tuple(str(Gtid.parse(gtid)) for gtid in expect_list("expected", expected)),
+    table = {key: value for key, value in given.items() if key not in ("workload", "consumer")}
+    table |= {"asks_tables" if key == "tables" else key: value for key, value in consumer.items()}
+    table |= {"family": None} | {key: value for key, value in family.items() if key != "card"}
+    card: Card = read("", Card, table, workload=workloads[workload])
+    if not 0 <= card.delay_ms <= DELAY_MS_MAX:
+        raise ConfigurationError(f"delay_ms {card.delay_ms}: expected 0 to {DELAY_MS_MAX}")
+    card = replace(
+        card,
+        primary={"profile": PROFILE, **card.primary},
+        start=None if card.start is None else str(GtidPosition.parse(card.start)),
+        expected=None if card.expected is None else tuple(str(Gtid.parse(gtid)) for gtid in card.expected),
     )
     card.scenario()
     card.live_groups()
     return card
-
-
-def _toml(text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"no TOML: {error}") from None
 
 
 def _lines_of(table: Mapping[str, Any]) -> list[str]:

@@ -3,36 +3,35 @@
 The lines come from another program, and may be anything.
 """
 
+import functools
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_type_hints
 
-from ibbmaster.errors import RemoteProtocolError
+from ibbmaster.errors import ConfigurationError, RemoteProtocolError
+from ibbmaster.testkit.given import expect, naming, only, parsed, shown
 
 LINE_SIZE_MAX = 64 << 20  # bytes: a row of a LONGTEXT, and its hexadecimal digits
 LINES_MAX = 200_000
 POSITION_SIZE_MAX = 1 << 16  # characters of its JSON
 TEXT_KEPT_MAX = 4000  # characters of a text that a user was told
-SHOWN_MAX = 80
 LINE_MAX = 300  # characters of a line that results keep
-CHANGE_KINDS = ("insert", "update", "delete")
 
+ChangeKind = Literal["insert", "update", "delete"]
 Image = Mapping[str, Any] | list[Any]  # by name, or by position where the library knows no names
 
-IMAGES = (dict, list, type(None))
-
-#: What is told -> its keys, each with the types it may have; "?" after a key: it may be left out.
-TOLD: dict[str, dict[str, tuple[type, ...]]] = {
-    "version": {"text": (str,)},
-    "begin": {"gtid?": (str, type(None))},
-    "change": {"table": (str,), "kind": (str,), "before?": IMAGES, "after?": IMAGES},
-    "table": {"table": (str,), **dict.fromkeys(("columns?", "key?", "types?"), (list, type(None)))},
-    "statement": {"sql": (str,)},
-    "commit": {"gtid?": (str, type(None))},
-    "position": {"position": (object,)},
-    "error": {"text": (str,), "is_fatal?": (bool,), "is_internal?": (bool,), "is_retried?": (bool,)},
-    "unknown": {"text": (str,)},
+#: What an event tells, with "?" where it may be left out.
+TOLD: dict[str, tuple[str, ...]] = {
+    "version": ("text",),
+    "begin": ("gtid?",),
+    "change": ("table", "kind", "before?", "after?"),
+    "table": ("table", "columns?", "key?", "types?"),
+    "statement": ("sql",),
+    "commit": ("gtid?",),
+    "position": ("position",),
+    "error": ("text", "is_fatal?", "is_internal?", "is_retried?"),
+    "unknown": ("text",),
 }
 
 
@@ -109,88 +108,49 @@ def parse_told(line: bytes, *, at: float = 0.0, process: int = 1) -> ToldEvent:
     if len(line) > LINE_SIZE_MAX:
         raise RemoteProtocolError(f"a line of more than {LINE_SIZE_MAX} bytes")
     try:
-        given = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        text = line.decode("utf-8")
+        with naming(shown(line)):
+            given = expect("event", dict, parsed("JSON", _loads, text))
+        what = expect("event", Literal[tuple(TOLD)], given.pop("event", None))
+        return _event(what, given, at, process)
     except UnicodeDecodeError as error:
-        raise RemoteProtocolError(f"{_shown(line)}: no UTF-8 at byte {error.start}") from None
-    except RecursionError:
-        raise RemoteProtocolError(f"{_shown(line)}: nested too deeply") from None
-    except ValueError as error:
-        raise RemoteProtocolError(f"{_shown(line)}: no JSON: {error}") from None
-    if not isinstance(given, dict):
-        raise RemoteProtocolError(f"{_shown(line)}: expected an object")
-    what = given.pop("event", None)
-    keys = TOLD.get(what) if isinstance(what, str) else None
-    if keys is None:
-        raise RemoteProtocolError(f"event {_shown(what)}: expected one of {', '.join(TOLD)}")
-    assert isinstance(what, str)
-    _check_keys(what, keys, given)
-    return _event(what, given, at, process)
-
-
-def _check_keys(what: str, keys: Mapping[str, tuple[type, ...]], given: Mapping[str, Any]) -> None:
-    names = {key.rstrip("?"): kinds for key, kinds in keys.items()}
-    for name in given:
-        if name not in names:
-            raise RemoteProtocolError(f"{what}: {_shown(name)} means nothing here; expected {', '.join(names)}")
-    for key, kinds in keys.items():
-        name = key.rstrip("?")
-        if name not in given and not key.endswith("?"):
-            raise RemoteProtocolError(f"{what}: {name!r} is missing")
-        if name in given and not isinstance(given[name], kinds):
-            expected = " or ".join(_JSON_TYPES[kind] for kind in kinds)
-            raise RemoteProtocolError(f"{what}: {name} {_shown(given[name])}: expected {expected}")
+        raise RemoteProtocolError(f"{shown(line)}: no UTF-8 at byte {error.start}") from None
+    except ConfigurationError as error:
+        raise RemoteProtocolError(str(error)) from None
 
 
 def _event(what: str, given: Mapping[str, Any], at: float, process: int) -> ToldEvent:
-    text = given.get("text", given.get("sql", ""))
-    if what == "change":
-        if given["kind"] not in CHANGE_KINDS:
-            raise RemoteProtocolError(f"change: kind {_shown(given['kind'])}: expected {', '.join(CHANGE_KINDS)}")
-        for side in ("before", "after"):
-            _check_image(side, given.get(side))
-    if what == "table":
-        for name, kinds in (("columns", (str,)), ("key", (str,)), ("types", (int, str))):
-            if any(type(value) not in kinds for value in given.get(name) or ()):
-                expected = " or ".join(_MANY[kind] for kind in kinds)
-                raise RemoteProtocolError(f"table: {name} {_shown(given[name])}: expected a list of {expected}")
+    needed = [key for key in TOLD[what] if not key.endswith("?")]
+    only(what, given, [key.rstrip("?") for key in TOLD[what]], needed)
+    values = {key: expect(f"{what}: {key}", _TYPES[key], value) for key, value in given.items()}
+    for side in ("before", "after"):
+        _check_image(side, values.get(side))
     if what == "position":
         try:
-            size = len(json.dumps(given["position"]))
+            size = len(json.dumps(values["position"]))
         except RecursionError:
             size = POSITION_SIZE_MAX + 1
         if size > POSITION_SIZE_MAX:
-            raise RemoteProtocolError(f"position: more than {POSITION_SIZE_MAX} characters")
-    lists = {name: tuple(given[name]) for name in ("columns", "key", "types") if given.get(name) is not None}
-    kept = {name: value for name, value in given.items() if name not in ("text", "sql")} | lists
-    text = text if what == "statement" else text[:TEXT_KEPT_MAX]
-    return ToldEvent(what=what, text=text, at=at, process=process, **kept | {"gtid": given.get("gtid") or None})
+            raise ConfigurationError(f"position: more than {POSITION_SIZE_MAX} characters")
+    if what == "statement":
+        values["text"] = values.pop("sql")
+    elif "text" in values:
+        values["text"] = values["text"][:TEXT_KEPT_MAX]
+    return ToldEvent(what=what, at=at, process=process, **values | {"gtid": values.get("gtid") or None})
+
+
+_TYPES = {**get_type_hints(ToldEvent), "kind": ChangeKind, "sql": str}
 
 
 def _check_image(side: str, image: Image | None) -> None:
-    values = image.values() if isinstance(image, dict) else image or ()
+    values = image.values() if isinstance(image, Mapping) else image or ()
     for value in values:
         if value is not None and not isinstance(value, str | int | float):
-            raise RemoteProtocolError(f"change: {side}: {_shown(value)}: expected null, a number or a text")
+            raise ConfigurationError(f"change: {side}: {shown(value)}: expected null, a number or a text")
 
 
 def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is no number")
 
 
-_MANY = {str: "texts", int: "whole numbers"}
-_JSON_TYPES = {
-    str: "a text",
-    dict: "an object",
-    list: "a list",
-    bool: "true or false",
-    type(None): "null",
-    object: "a value",
-}
-
-
-def _shown(value: object) -> str:
-    try:
-        text = repr(value[: SHOWN_MAX + 1] if isinstance(value, bytes | str) else value)
-    except RecursionError:
-        text = f"a {type(value).__name__}"
-    return text if len(text) <= SHOWN_MAX else f"{text[: SHOWN_MAX - 1]}…"
+_loads = functools.partial(json.loads, parse_constant=_refuse_constant)

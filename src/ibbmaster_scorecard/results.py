@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
 import platform
-import types
-import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import ibbmaster
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.testkit.small_file import read_small_file
+from ibbmaster.testkit.given import naming, parsed, read, read_small_file
 from .grade import Grade
 
 RESULTS_SIZE_MAX = 512 << 20  # bytes
-SHOWN_MAX = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +133,7 @@ class Results:
         )
 
 
-Named = typing.TypeVar("Named", ConsumerResult, ScenarioResult)
+Named = TypeVar("Named", ConsumerResult, ScenarioResult)
 
 
 def _by_name(older: Iterable[Named], newer: Iterable[Named]) -> tuple[Named, ...]:
@@ -175,77 +171,15 @@ def read_results(path: Path) -> Results:
     """Results from a file. Raises ConfigurationError: it cannot be read, or holds something else; the text names the
     key."""
     text = read_small_file(path, RESULTS_SIZE_MAX)
-    try:
+    with naming(str(path)):
         return parse_results(text)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from None
 
 
 def parse_results(text: str) -> Results:
     """Results from their text. Raises ConfigurationError: it is another one; the text names the key."""
-    try:
-        given = json.loads(text)
-    except RecursionError:
-        raise ConfigurationError("no results: nested too deeply") from None
-    except ValueError as error:
-        raise ConfigurationError(f"no JSON: {error}") from None
-    results: Results = _value("", Results, given)
+    results: Results = read("results", Results, parsed("JSON", json.loads, text))
     known = {one.name for one in results.consumers}, {one.name for one in results.scenarios}
     for number, cell in enumerate(results.cells):
         if cell.consumer not in known[0] or cell.scenario not in known[1]:
             raise ConfigurationError(f"cells[{number}]: {cell.consumer!r} and {cell.scenario!r} are not both described")
     return results
-
-
-def _value(where: str, wanted: Any, given: Any) -> Any:
-    """A value of a type, from what JSON has for it."""
-    if dataclasses.is_dataclass(wanted) and isinstance(wanted, type):
-        return _record(where, wanted, given)
-    if isinstance(wanted, types.UnionType):
-        if given is None:
-            return None
-        (wanted,) = (one for one in typing.get_args(wanted) if one is not types.NoneType)
-        return _value(where, wanted, given)
-    if typing.get_origin(wanted) is tuple:
-        if not isinstance(given, list):
-            raise ConfigurationError(f"{where} {_shown(given)}: expected a list")
-        kind = typing.get_args(wanted)[0]
-        return tuple(_value(f"{where}[{number}]", kind, one) for number, one in enumerate(given))
-    if wanted is Grade:
-        if given not in tuple(Grade):
-            raise ConfigurationError(f"{where} {_shown(given)}: expected one of {', '.join(Grade)}")
-        return Grade(given)
-    if wanted is float and isinstance(given, int) and not isinstance(given, bool):
-        return float(given)
-    kind = typing.get_origin(wanted) or wanted
-    kind = dict if kind is Mapping else kind
-    if not isinstance(given, kind) or (isinstance(given, bool) and kind is not bool):
-        raise ConfigurationError(f"{where} {_shown(given)}: expected {_TYPES[kind]}")
-    return given
-
-
-def _record(where: str, wanted: type, given: Any) -> Any:
-    if not isinstance(given, dict):
-        raise ConfigurationError(f"{where or 'results'} {_shown(given)}: expected an object")
-    hints = _hints(wanted)
-    prefix = f"{where}." if where else ""
-    for name in given:
-        if name not in hints:
-            raise ConfigurationError(f"{prefix}{name[:SHOWN_MAX]} means nothing; expected {', '.join(hints)}")
-    for one in dataclasses.fields(wanted):
-        if one.name not in given and one.default is one.default_factory is dataclasses.MISSING:
-            raise ConfigurationError(f"{prefix}{one.name} is missing")
-    return wanted(**{name: _value(f"{prefix}{name}", hints[name], value) for name, value in given.items()})
-
-
-@functools.cache
-def _hints(wanted: type) -> dict[str, Any]:
-    return typing.get_type_hints(wanted)
-
-
-_TYPES = {str: "a text", int: "a whole number", float: "a number", bool: "true or false", dict: "an object"}
-
-
-def _shown(value: object) -> str:
-    text = repr(value[: SHOWN_MAX + 1] if isinstance(value, str) else value)
-    return text if len(text) <= SHOWN_MAX else f"{text[: SHOWN_MAX - 1]}…"

@@ -17,15 +17,15 @@ run = ["python3", "adapter.py", "{here}/classes"]
 """
 REFUSED = {
     "": "'title' is missing",
-    "title = 7": "title 7: expected a text",
+    MANIFEST.replace('"A library"', "7"): "title 7: expected a text",
     "title = ": "Invalid value",
     MANIFEST + 'runs = ["x"]': "'runs' means nothing here; expected title, package",
     MANIFEST + 'start = "later"': "start 'later': expected one of gtid, now, file",
     MANIFEST + "start_s = -1": "start_s -1.0: expected seconds from 0 to 600",
     MANIFEST + "start_s = true": "start_s True: expected a number",
     MANIFEST + "start_s = nan": "start_s nan: expected seconds from 0 to 600",
-    MANIFEST + "needs = [1]": "needs [1]: expected a list of texts",
-    MANIFEST + 'build = ["make"]': "build 'make': expected a list of texts",
+    MANIFEST + "needs = [1]": "needs[0] 1: expected a text",
+    MANIFEST + 'build = ["make"]': "build[0] 'make': expected a list",
     MANIFEST + "build = [[]]": "build: expected a command of at least one word",
     MANIFEST + f"x = {'[' * 5000}": "nested too deeply",
 }

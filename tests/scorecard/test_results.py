@@ -40,11 +40,11 @@ def changed(path: str, value: object) -> str:
 
 REFUSED = {
     "": "no JSON: ",
-    "[]": "results []: expected an object",
-    "{}": "made is missing",
+    "[]": "results []: expected a table",
+    "{}": "results: 'made' is missing",
     "[" * 100_000: "nested too deeply",
-    changed("more", 1): "more means nothing; expected made, ibbmaster, machine, consumers, scenarios, cells",
-    changed("machine", []): "machine []: expected an object",
+    changed("more", 1): "results: 'more' means nothing here; expected made, ibbmaster, machine, consumers",
+    changed("machine", []): "results.machine []: expected a table",
     changed("cells", {}): "cells {}: expected a list",
     changed("cells.0.grade", "good"): "cells[0].grade 'good': expected one of exact, repeats whole groups",
     changed("cells.0.grade", []): "cells[0].grade []: expected one of exact",
@@ -52,7 +52,7 @@ REFUSED = {
     changed("cells.0.restarts", True): "cells[0].restarts True: expected a whole number",
     changed("cells.0.restarts", 1.5): "cells[0].restarts 1.5: expected a whole number",
     changed("cells.0.seconds", "x"): "cells[0].seconds 'x': expected a number",
-    changed("cells.0.resumes", [{"position": "x"}]): "cells[0].resumes[0].after_s is missing",
+    changed("cells.0.resumes", [{"position": "x"}]): "cells[0].resumes[0]: 'after_s' is missing",
     changed("cells.0.confirmed", {"server": "x", "grade": None, "summary": ""}): "cells[0].confirmed.grade None",
     changed("cells.0.consumer", "c"): "cells[0]: 'c' and 'x' are not both described",
     changed("scenarios.0.best", None): "scenarios[0].best None: expected one of exact",
@@ -80,7 +80,7 @@ def test_no_changed_byte_does_anything_else():
 
 def test_files_that_cannot_be_read_are_named(tmp_path, monkeypatch):
     path = tmp_path / "all.json"
-    for data, problem in ((None, "No such file"), (b"\xff", "no UTF-8 at byte 0"), (b"{}", "made is missing")):
+    for data, problem in ((None, "No such file"), (b"\xff", "no UTF-8 at byte 0"), (b"{}", "'made' is missing")):
         if data is not None:
             path.write_bytes(data)
         with pytest.raises(ConfigurationError, match=problem) as caught:

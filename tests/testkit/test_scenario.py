@@ -33,7 +33,7 @@ def test_the_clock_of_a_scenario_may_begin_with_the_first_connection():
 
 
 def test_a_clock_that_is_none_is_refused():
-    with pytest.raises(ConfigurationError, match="clock: 'noon': expected serving or connection"):
+    with pytest.raises(ConfigurationError, match="clock 'noon': expected one of serving, connection"):
         parse_scenario('clock = "noon"')
 
 

@@ -14,9 +14,10 @@ from typing import Any, Self
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from .fault import PlannedFault
 from .fault_plan import FaultRecord
+from .given import expect, only, shown
 from .primary import FixturePrimary
 from .witness import SeenConnection
-from .written import WrittenGroup, expect, only
+from .written import WrittenGroup
 
 LINE_SIZE_MAX = 1 << 20
 CONNECTIONS_MAX = 16
@@ -72,7 +73,7 @@ class ControlSocket:
         try:
             verb = asked.pop("do", None)
             if not isinstance(verb, str) or verb not in _QUESTIONS:
-                raise ConfigurationError(f"do {repr(verb)[:80]}: expected one of {', '.join(_QUESTIONS)}")
+                raise ConfigurationError(f"do {shown(verb)}: expected one of {', '.join(_QUESTIONS)}")
             do, keys = _QUESTIONS[verb]
             if keys is not None:
                 only(verb, asked, keys)
@@ -131,8 +132,8 @@ class ControlSocket:
         return {"connections": [_seen(connection) for connection in self._primary.connections]}
 
     def _wait(self, asked: dict[str, Any]) -> Answer:
-        replica = expect("replica", (int, str), asked.get("replica"))
-        gtid = None if asked.get("gtid") is None else expect("gtid", str, asked["gtid"])
+        replica = expect("replica", int | str, asked.get("replica"))
+        gtid = expect("gtid", str | None, asked.get("gtid"))
         self._primary.wait_for(replica, gtid, _seconds(asked.get("timeout", 10)))
         return {}
 
@@ -232,7 +233,7 @@ def _shown(value: object) -> object:
 
 
 def _seconds(value: object) -> float:
-    seconds = float(expect("timeout", (int, float), value))
+    seconds: float = expect("timeout", float, value)
     if not 0 <= seconds <= WAIT_S_MAX:
         raise ConfigurationError(f"timeout {value!r}: expected seconds from 0 to {WAIT_S_MAX:.0f}")
     return seconds

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, Self
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
 from .action import ACTIONS, BOUNDS, CHOICES, NUMBER_MAX, TEXT_SIZES, FaultAction, PrimaryAction
+from .given import expect, only, shown
 from .place import Landmark, Place, Side
 
 TEXT_SIZE_MAX = 4000
@@ -49,7 +49,7 @@ class PlannedFault:
         word = given.get("action")
         kind = ACTIONS.get(word) if isinstance(word, str) else None
         if kind is None:
-            raise ConfigurationError(f"action {_short(word)}: expected one of {', '.join(ACTIONS)}")
+            raise ConfigurationError(f"action {shown(word)}: expected one of {', '.join(ACTIONS)}")
         text, at, gtid, sql = (_checked(kind, name, wanted, given.get(name)) for name, wanted in _WHERE.items())
         counts = {name: _count(kind, name, given[name]) for name in ("replica", "connection", "times") if name in given}
         action = _action(kind, {name: value for name, value in given.items() if name not in _COMMON})
@@ -94,7 +94,7 @@ def table_of(line: str) -> dict[str, object]:
     first, *rest = (part.strip() for part in line.split(";"))
     word = next((word for word in sorted(ACTIONS, key=len, reverse=True) if f"{first} ".startswith(f"{word} ")), "")
     if not word:
-        raise ConfigurationError(f"{_short(first)}: expected an action first: one of {', '.join(ACTIONS)}")
+        raise ConfigurationError(f"{shown(first)}: expected an action first: one of {', '.join(ACTIONS)}")
     given: dict[str, object] = {"action": word}
     if place := first[len(word) :].strip():
         given["place"] = place
@@ -103,7 +103,7 @@ def table_of(line: str) -> dict[str, object]:
     for part in filter(None, rest):
         key, is_pair, value = part.partition("=")
         if not is_pair:
-            raise ConfigurationError(f"{word}: {_short(part)}: expected key=value")
+            raise ConfigurationError(f"{word}: {shown(part)}: expected key=value")
         given[key.strip()] = _value(value.strip(), is_text=key.strip() in texts)
     return given
 
@@ -131,14 +131,8 @@ def _place(
 def _action(kind: type[FaultAction], given: Mapping[str, object]) -> FaultAction:
     fields = {field.name: field for field in dataclasses.fields(kind)}
     hints = typing.get_type_hints(kind)
-    unknown = next((name for name in given if name not in fields), None)
-    if unknown is not None:
-        raise ConfigurationError(
-            f"{kind.word}: {_short(unknown)} means nothing here; it takes {', '.join(fields) or 'nothing'}"
-        )
-    missing = [name for name, field in fields.items() if field.default is dataclasses.MISSING and name not in given]
-    if missing:
-        raise ConfigurationError(f"{kind.word}: {missing[0]!r} is missing")
+    needed = [name for name, field in fields.items() if field.default is dataclasses.MISSING]
+    only(kind.word, given, fields, needed)
     return kind(**{name: _checked(kind, name, hints[name], value) for name, value in given.items()})
 
 
@@ -146,26 +140,19 @@ def _checked(kind: type[FaultAction], name: str, wanted: object, value: Any) -> 
     """A value of the type a field has, and within its bounds."""
     choices = CHOICES.get((kind.word, name))
     if choices is not None and value not in choices:
-        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected one of {', '.join(choices)}")
-    accepted = typing.get_args(wanted) if isinstance(wanted, types.UnionType) else (wanted,)
-    if value is None and types.NoneType in accepted:
-        return None
-    if str in accepted:
-        least, most = TEXT_SIZES.get((kind.word, name), (0, TEXT_SIZE_MAX))
-        if isinstance(value, str) and least <= len(value) <= most:
-            return value
-        size = "five characters" if least == most == 5 else f"a text of up to {most} characters"
-        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected {size}")
-    if bool in accepted:
-        if isinstance(value, bool):
-            return value
-        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected true or false")
-    low, high = BOUNDS.get((kind.word, name), (0, NUMBER_MAX))
-    numbers = (int, float) if float in accepted else int
-    if isinstance(value, numbers) and not isinstance(value, bool) and low <= value <= high:
-        return float(value) if float in accepted else value
-    what = "a number" if float in accepted else "a whole number"
-    raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected {what} from {low} to {high}")
+        raise ConfigurationError(f"{kind.word}: {name} {shown(value)}: expected one of {', '.join(choices)}")
+    checked = expect(f"{kind.word}: {name}", wanted, value)
+    if checked is None or isinstance(checked, bool):
+        return checked
+    if isinstance(checked, str):
+        low, high = TEXT_SIZES.get((kind.word, name), (0, TEXT_SIZE_MAX))
+        size, expected = len(checked), "five characters" if low == high == 5 else f"a text of up to {high} characters"
+    else:
+        low, high = BOUNDS.get((kind.word, name), (0, NUMBER_MAX))
+        size, expected = checked, f"a number from {low} to {high}"
+    if not low <= size <= high:
+        raise ConfigurationError(f"{kind.word}: {name} {shown(value)}: expected {expected}")
+    return checked
 
 
 def _count(kind: type[FaultAction], name: str, value: object) -> int | None:
@@ -173,7 +160,7 @@ def _count(kind: type[FaultAction], name: str, value: object) -> int | None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 1 << 32:
         always = ", or 'always'" if name == "times" else ""
-        raise ConfigurationError(f"{kind.word}: {name} {_short(value)}: expected a number from 1 on{always}")
+        raise ConfigurationError(f"{kind.word}: {name} {shown(value)}: expected a number from 1 on{always}")
     return value
 
 
@@ -185,8 +172,3 @@ def _value(text: str, *, is_text: bool) -> object:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:77]}…"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError
+from .given import shown
 
 TIMES_MAX = 100_000  # of a group, or of a change in one
 TEXT_SIZE_MAX = 64 << 20  # characters
@@ -63,5 +64,5 @@ def _with_long_texts(change: Any) -> Any:
 
 def _count(name: str, value: object, most: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
-        raise ConfigurationError(f"{name} {repr(value)[:40]}: expected a whole number from 0 to {most}")
+        raise ConfigurationError(f"{name} {shown(value)}: expected a whole number from 0 to {most}")
     return value

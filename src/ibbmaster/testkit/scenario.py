@@ -11,7 +11,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from typing import Any, Literal, TypeVar, Unpack
 
 from ibbmaster.api import opening
 from ibbmaster.api.serving_options import ServingOptions
@@ -21,11 +21,11 @@ from .action import CrashPrimary, CutConnection, RestartPrimary, Stall
 from .fault import PlannedFault
 from .fault_stage import Faults
 from .fixture_logs import fixture_log
+from .given import expect, naming, only, parsed, read_small_file
 from .incident import GroupCopier
 from .primary import FixturePrimary
 from .repeated import repeated_groups
-from .small_file import read_small_file
-from .written import WrittenGroup, expect, expect_list, expect_table, only
+from .written import WrittenGroup
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,7 @@ _KEYS = {
 POLL_S = 0.005  # between two looks whether the first connection has come
 
 Value = TypeVar("Value")
+Clock = Literal["serving", "connection"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,36 +151,21 @@ def read_scenario(path: Path | str) -> Scenario:
 
 def parse_scenario(text: str, base: Path | None = None) -> Scenario:
     """A scenario from its text. Raises ConfigurationError: something in it means nothing; the text names the key."""
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"no TOML: {error}") from None
-    except RecursionError:
-        raise ConfigurationError("no TOML of ours: tables lie too deep in each other") from None
-    return scenario_of(given, base)
+    return scenario_of(parsed("TOML", tomllib.loads, text), base)
 
 
 def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
     """A scenario from its parsed text; errors as `parse_scenario`."""
     only("", given, _KEYS[""])
-    log = expect_table("log", given.get("log", {}))
+    log = expect("log", dict, given.get("log", {}))
     only("log", log, _KEYS["log"])
-    clock: str = expect("clock", str, given.get("clock", "serving"))
-    if clock not in ("serving", "connection"):
-        raise ConfigurationError(f"clock: {clock[:60]!r}: expected serving or connection")
-    directory = expect("log.directory", str, log["directory"]) if "directory" in log else None
+    directory = expect("log.directory", str | None, log.get("directory"))
     return Scenario(
         seed=expect("seed", int, given.get("seed", 0)),
-        starts_when_connected=clock == "connection",
-        primary=_primary(expect_table("primary", given.get("primary", {}))),
+        starts_when_connected=expect("clock", Clock, given.get("clock", "serving")) == "connection",
+        primary=_primary(expect("primary", dict, given.get("primary", {}))),
         directory=None if directory is None else (base or Path()) / directory,
-        tables={
-            name: {
-                column: expect(f"tables.{name}.{column}", str, text)
-                for column, text in expect_table(f"tables.{name}", columns).items()
-            }
-            for name, columns in expect_table("tables", given.get("tables", {})).items()
-        },
+        tables=expect("tables", Mapping[str, Mapping[str, str]], given.get("tables", {})),
         groups=tuple(_each("group", given, WrittenGroup.of)),
         faults=tuple(_each("fault", given, PlannedFault.of)),
     )
@@ -197,19 +183,10 @@ def _primary(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _each(key: str, given: Mapping[str, Any], make: Callable[[Mapping[str, Any]], Value]) -> Iterator[Value]:
-    tables = expect_list(key, given.get(key, []))
+    tables = expect(key, list, given.get(key, []))
     for number, table in enumerate(repeated_groups(tables) if key == "group" else tables, 1):
         with naming(f"{key} {number}"):
-            yield make(expect_table(key, table))
-
-
-@contextlib.contextmanager
-def naming(where: str) -> Iterator[None]:
-    """Put a place before errors."""
-    try:
-        yield
-    except (IbbMasterError, ValueError) as error:
-        raise ConfigurationError(f"{where}: {error}") from None
+            yield make(expect(key, dict, table))
 
 
 def _moment(group: WrittenGroup) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ibbmaster.errors import ConfigurationError, GtidError
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid
+from .given import expect, naming, only
 from .incident import GroupCopier
 from .primary import FixturePrimary
 from .transactions import FixtureTransaction
@@ -56,22 +57,23 @@ class WrittenGroup:
             raise ConfigurationError(f"expected one of {', '.join(_KEYS)}; found {', '.join(kinds) or 'none'}")
         kind = kinds[0]
         only("", given, (kind, "at", *_KEYS[kind]))
-        at = given.get("at")
-        if at is not None and not 0 <= expect("at", (int, float), at) <= SECONDS_MAX:
+        at = expect("at", float | None, given.get("at"))
+        if at is not None and not 0 <= at <= SECONDS_MAX:
             raise ConfigurationError(f"at {at!r}: expected seconds from 0 to {SECONDS_MAX:.0f}")
         what = given[kind]
         if kind == "changes":
-            what = tuple(_change(number, change) for number, change in enumerate(expect_list(kind, what), 1))
+            what = tuple(_change(number, change) for number, change in enumerate(expect(kind, list, what), 1))
         else:
             expect(kind, _TYPES.get(kind, str), what)
         if kind == "recorded":
-            _check_gtid(what)
+            with naming(kind):
+                Gtid.parse(what)
         options = {
             name: expect(name, _TYPES.get(name, str), value)
             for name, value in given.items()
             if name not in (kind, "at")
         }
-        return cls(kind=kind, what=what, at=None if at is None else float(at), options=options)
+        return cls(kind=kind, what=what, at=at, options=options)
 
     def write(self, primary: FixturePrimary, recorded: GroupCopier | None = None) -> Gtid | None:
         """Log it; returns its GTID, if any. `recorded` copies the log that the scenario begins with. Raises
@@ -98,15 +100,8 @@ class WrittenGroup:
         return transaction.gtid
 
 
-def _check_gtid(text: str) -> None:
-    try:
-        Gtid.parse(text)
-    except GtidError as error:
-        raise ConfigurationError(f"recorded: {error}") from None
-
-
 def _change(number: int, given: object) -> tuple[str, Mapping[str, Any]]:
-    change = expect_table(f"change {number}", given)
+    change = expect(f"change {number}", dict, given)
     verbs = [verb for verb in CHANGES if verb in change]
     if len(verbs) != 1:
         raise ConfigurationError(
@@ -120,7 +115,7 @@ def _change(number: int, given: object) -> tuple[str, Mapping[str, Any]]:
             values = change.get(name)
             rows = values if verb == "insert" and isinstance(values, list) else [values]
             for row in rows:
-                expect_table(f"change {number}: {name}", row)
+                expect(f"change {number}: {name}", dict, row)
     return verb, change
 
 
@@ -139,30 +134,3 @@ def _do(primary: FixturePrimary, transaction: FixtureTransaction, verb: str, cha
             primary.table(change["next"]).next()
         case _:  # "annotate", "savepoint", "roll_back_to"
             getattr(transaction, verb)(change[verb])
-
-
-def expect(where: str, kind: type | tuple[type, ...], value: object) -> Any:
-    """A value of a type; booleans are no numbers. Raises ConfigurationError: it has another type."""
-    kinds = kind if isinstance(kind, tuple) else (kind,)
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        names = {str: "a text", int: "a whole number", bool: "true or false", float: "a number", dict: "a table"}
-        raise ConfigurationError(f"{where} {repr(value)[:80]}: expected {names.get(kinds[-1], 'a list of tables')}")
-    return value
-
-
-def expect_table(where: str, value: object) -> Mapping[str, Any]:
-    """A table of TOML or an object of JSON; else as `expect`."""
-    return expect(where, dict, value)  # type: ignore[no-any-return]
-
-
-def expect_list(where: str, value: object) -> Sequence[Any]:
-    """A list; else as `expect`."""
-    return expect(where, list, value)  # type: ignore[no-any-return]
-
-
-def only(where: str, given: Mapping[str, Any], keys: Sequence[str]) -> None:
-    """Raises ConfigurationError: there are other keys."""
-    strange = next((key for key in given if key not in keys), None)
-    if strange is not None:
-        place = f"{where}: " if where else ""
-        raise ConfigurationError(f"{place}{strange[:80]!r} means nothing here; expected {', '.join(keys) or 'nothing'}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.testkit.small_file import read_small_file
+from ibbmaster.testkit.given import read_small_file
 
 
 def test_a_file_is_read_up_to_its_limit(tmp_path):
