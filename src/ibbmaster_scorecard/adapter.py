@@ -22,7 +22,7 @@ OURS = Path(__file__).parent / "adapters"
 MANIFEST = "adapter.toml"
 MANIFEST_SIZE_MAX = 1 << 16
 NAME = re.compile(r"[a-z0-9][a-z0-9.-]{0,63}")
-BUILT = ".built"  # is there once every command of `build` has succeeded
+BUILT = ".built"  # exists after a whole build
 HERE, PYTHON = "{here}", "{python}"  # in a command
 BUILD_S = 1800.0
 START_S_MAX = 600.0
@@ -35,14 +35,11 @@ class Adapter:
     Attributes:
         name: of its directory.
         package: what is fetched, with its version; `registry` from where.
-        needs: programs that must be on PATH.
-        module: the importable module of a Python package: where this interpreter has `package` in exactly that
-            version, nothing is built and this interpreter runs it.
-        sources: further files, relative to the directory, that are copied beside its own before it is built.
+        module: of a Python package: an interpreter that has `package` in exactly that version runs it without a build.
+        sources: further files, relative to the directory, copied beside its own before the build.
         build: commands that run once, in a copy of the directory.
-        run: the command; names of files that are there are made absolute, and `{here}` is their directory.
-        start: `gtid`: it can begin after a GTID position; `now`: it begins where the primary is; `file`: it knows
-            files and offsets only.
+        run: the command; names of files become absolute, `{here}` is their directory.
+        start: what it can begin after: a GTID position, the primary's present end, or a file and an offset.
         start_s: about how long it takes until it follows.
     """
 
@@ -61,8 +58,8 @@ class Adapter:
 
 
 def read_adapters(*directories: Path) -> dict[str, Adapter]:
-    """This project's adapters, and those in further directories, by name; a later one takes the place of an earlier.
-    Raises ConfigurationError: an adapter.toml cannot be used; the text names it."""
+    """This project's adapters and those in further directories, by name; a later one replaces an earlier. Raises
+    ConfigurationError: an adapter.toml cannot be used; the text names it."""
     found: dict[str, Adapter] = {}
     for directory in (OURS, *directories):
         if not directory.is_dir():
@@ -99,13 +96,9 @@ def _adapter(directory: Path, given: Mapping[str, Any]) -> Adapter:
 
 
 def build(adapter: Adapter) -> tuple[str, ...]:
-    """Make an adapter ready, once on this machine; gives the command that runs it.
-
-    It is built in a directory of the user's cache whose name has a hash of the adapter's files: one that was
-    changed is built anew.
-
-    Raises ConfigurationError: it cannot be built here; the text says why.
-    """
+    """Make an adapter ready, once on this machine; returns the command that runs it. The directory of the user's cache
+    in which it is built has a hash of its files in its name. Raises ConfigurationError: it cannot be built here; the
+    text says why."""
     if _is_installed(adapter):
         return _absolute(adapter.directory, (sys.executable, *adapter.run[1:]))
     missing = [program for program in adapter.needs if shutil.which(program) is None]
@@ -121,7 +114,6 @@ def build(adapter: Adapter) -> tuple[str, ...]:
 
 
 def _is_installed(adapter: Adapter) -> bool:
-    """Whether this interpreter has the package in exactly the wanted version."""
     if not adapter.module:
         return False
     name, _, version = adapter.package.rpartition(" ")
@@ -132,7 +124,7 @@ def _is_installed(adapter: Adapter) -> bool:
 
 
 def _build_in(adapter: Adapter, target: Path) -> None:
-    if target.exists():  # a build that was broken off
+    if target.exists():  # an unfinished build
         shutil.rmtree(target)
     target.mkdir(mode=0o700)
     for path in _files(adapter):
@@ -158,14 +150,13 @@ def _build_in(adapter: Adapter, target: Path) -> None:
 
 
 def _absolute(directory: Path, words: Sequence[str]) -> tuple[str, ...]:
-    """A command whose relative names of files that are there are absolute; `{here}` is the directory, `{python}` this
-    interpreter."""
+    """A command with absolute names of files that exist, and the values of `{here}` and `{python}`."""
     named = [word.replace(HERE, str(directory)).replace(PYTHON, sys.executable) for word in words]
     return tuple(str(directory / word) if word and (directory / word).is_file() else word for word in named)
 
 
 def _files(adapter: Adapter) -> list[Path]:
-    """What an adapter is built from: they lie flat beside each other there."""
+    """What an adapter is built from, in one flat directory."""
     own = [path for path in adapter.directory.iterdir() if path.is_file() and not path.name.startswith(".")]
     others = [adapter.directory / source for source in adapter.sources]
     missing = next((path for path in others if not path.is_file()), None)
@@ -175,7 +166,6 @@ def _files(adapter: Adapter) -> list[Path]:
 
 
 def _hash(adapter: Adapter) -> str:
-    """Of the names and contents of an adapter's files."""
     found = hashlib.sha256()
     for path in _files(adapter):
         data = path.read_bytes()

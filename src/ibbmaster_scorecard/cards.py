@@ -1,9 +1,6 @@
-"""The scenarios of the scorecard: each a log, what is written to it while a consumer follows, and what goes wrong.
-
-They lie in `cards/*.toml`: `workloads.toml` says what is written, every other file is a family
-of cards. A card is a scenario as `ibbmaster serve --scenario` takes it, with a name, a
-sentence, and the best that a right consumer can make of it.
-"""
+"""The scenarios of the scorecard: a log, what is written to it while a consumer follows, and what goes wrong. In
+`cards/*.toml`, `workloads.toml` says what is written; every other file is a family of cards: scenarios as for
+`ibbmaster serve --scenario`, with a name, a sentence, and the best grade of a right consumer."""
 
 import functools
 import tomllib
@@ -35,13 +32,12 @@ class Card:
     """A scenario that consumers are put through.
 
     Attributes:
-        best: the best grade that a right consumer can get.
         faults: each as a line.
-        workload: what is written, as it stands in the file: `tables`, `before`, `groups`.
-        start: where a consumer begins; None: after what is there before it comes.
-        delay_ms: how slowly it takes its events.
-        asks_tables: whether it is to tell columns, keys and types of tables, too.
-        expected: the GTIDs of what it shall deliver, in this order; None: everything that is written live.
+        workload: what is written, as in the file: `tables`, `before`, `groups`.
+        start: where a consumer begins; None: after what exists before it comes.
+        delay_ms: between two of its events.
+        asks_tables: it is to tell columns, keys and types of tables, too.
+        expected: the GTIDs to deliver, in order; None: everything that is written live.
     """
 
     name: str
@@ -59,7 +55,6 @@ class Card:
 
     @property
     def profile(self) -> str:
-        """The version or profile of the primary."""
         return str(self.primary["profile"])
 
     def scenario(self) -> Scenario:
@@ -72,7 +67,6 @@ class Card:
         return tuple(map(WrittenGroup.of, repeated_groups(self.workload["groups"])))
 
     def toml(self) -> str:
-        """All of it as a scenario file."""
         tables = self._tables([*self.workload.get("before", []), *self.workload["groups"]])
         lines = [f"# {self.title}", "", "[primary]", *toml_lines(tables["primary"]), "", "[tables]"]
         lines += toml_lines(tables["tables"])
@@ -82,7 +76,6 @@ class Card:
         return "\n".join(lines) + "\n"
 
     def _tables(self, groups: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-        """As a scenario file has it."""
         faults = []
         for number, line in enumerate(self.faults, 1):
             with naming(f"fault {number}"):
@@ -97,7 +90,7 @@ class Card:
 
 @functools.cache
 def read_cards() -> tuple[Card, ...]:
-    """Every card, family by family. Raises ConfigurationError: one of them means nothing; the text names it."""
+    """Every card, family by family; errors as `parse_cards`."""
     directory = resources.files("ibbmaster_scorecard") / "cards"
     texts = {entry.name: entry.read_text("utf-8") for entry in directory.iterdir() if entry.name.endswith(".toml")}
     return parse_cards(texts.pop("workloads.toml"), texts)

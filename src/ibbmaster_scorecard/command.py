@@ -26,18 +26,17 @@ if TYPE_CHECKING:
 Known = TypeVar("Known")
 
 EXIT_INTERRUPTED = 130
-SAVE_S = 30.0  # between two saves of what there is
+SAVE_S = 30.0  # between two saves
 JOBS_MAX = 64
 SILENCE_S_MAX = 3600
 
 
 def run(args: argparse.Namespace) -> int:
-    """List, show, or run and write."""
     from .adapter import read_adapters
     from .cards import read_cards
     from .results import read_results
 
-    logging.getLogger("ibbmaster").addHandler(logging.NullHandler())  # what the primary sees is in the results
+    logging.getLogger("ibbmaster").addHandler(logging.NullHandler())  # results have what it says
     cards = {card.name: card for card in read_cards()}
     if args.show is not None:
         print(_named("scenario", [args.show], cards)[0].toml(), end="")
@@ -72,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """See before a long run that it can be done, and its results written."""
+    """See before a long run that its results can be written."""
     if not 1 <= args.jobs <= JOBS_MAX:
         raise ConfigurationError(f"--jobs {args.jobs}: expected 1 to {JOBS_MAX}")
     if args.silence is not None and not 0 < args.silence <= SILENCE_S_MAX:
@@ -157,7 +156,7 @@ class _Matrix:
             print(f"{name}: {'ready' if consumer.not_run is None else f'unavailable ({consumer.not_run})'}")
 
     def results(self) -> Results:
-        """What there is, with what older results have."""
+        """The present results, completed by older ones."""
         from .results import new_results
         from .runner import described_scenario
 
@@ -181,7 +180,7 @@ class _Matrix:
 
 
 def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str, Adapter]) -> Results:
-    """The same, with what became of each silent loss beside a real primary."""
+    """The results, with what became of each silent loss beside a real primary."""
     from ibbmaster.commands.cli.progress import progress
     from .cards import read_cards
     from .grade import Grade
@@ -214,12 +213,12 @@ def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str
 
 
 def _save(args: argparse.Namespace, results: Results) -> None:
-    """Write the results, where a file is wanted; one that is there is whole at any time."""
+    """Write the results to their file, if any; an existing one is whole at any time."""
     if args.json in (None, "-"):
         return
     text = (results.brief() if args.brief else results).to_json()
     path = Path(args.json)
-    if path.exists() and not path.is_file():  # a pipe, a device: nothing may take its place
+    if path.exists() and not path.is_file():  # a pipe, a device: it must not be replaced
         _write_text(path, text)
         return
     begun = path.with_name(f".{path.name}.new")
@@ -252,12 +251,12 @@ def _write(args: argparse.Namespace, results: Results) -> None:
 
 
 def _module(name: str) -> Any:
-    """One of the scorecard's, which is needed only for what it writes."""
+    """A module that is imported only when it is needed."""
     return importlib.import_module(f"ibbmaster_scorecard.{name}")
 
 
 def _table(results: Results) -> Iterator[str]:
-    """A line for each cell: its grade, how long it took, and what there is to know."""
+    """A line for each cell: its grade and its summary."""
     best = {scenario.name: scenario.best for scenario in results.scenarios}
     for consumer in results.consumers:
         cells = [cell for cell in results.cells if cell.consumer == consumer.name]

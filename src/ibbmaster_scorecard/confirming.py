@@ -25,7 +25,7 @@ from ibbmaster.testkit import action as actions
 from ibbmaster.testkit.action import FaultAction
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.fault_stage import Faults
-from ibbmaster.testkit.incident import reset_all, reset_dumps
+from ibbmaster.testkit.incident import Incidents, reset_all, reset_dumps
 from ibbmaster.testkit.mariadb_programs import find_programs
 from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate, problem_of
 from ibbmaster.testkit.primary import FixturePrimary
@@ -40,13 +40,13 @@ from .runner import PASSWORD, RunTimes, run_and_ask
 if TYPE_CHECKING:
     from ibbmaster.api.writing import WritableLog
 
-#: Which packaged server has the streams of a profile.
+#: Profile -> the packaged server with such streams.
 SERVERS = {
     **dict.fromkeys(("10.6", "10.11", "classic-10.11"), "10.11"),
     **dict.fromkeys(("11.4", "11.8", "classic-11.8"), "11.8"),
 }
 NO_ENGINE = "no 12.3 server is packaged by Debian"
-COMPRESSED_FROM = 10  # bytes of a row event, the least that a server takes
+COMPRESSED_FROM = 10  # bytes of a row event, the least of a server
 CATCH_UP_S = 60.0
 STEP_S = 0.01
 #: What cannot be done to a real server.
@@ -58,7 +58,7 @@ _NOT_DONE: dict[type[FaultAction], str] = {
 
 
 def confirm(adapter: Adapter, card: Card, times: RunTimes | None = None) -> tuple[Confirmation | None, str]:
-    """What became of a consumer in the same scenario beside a real primary; else None, and why not."""
+    """The outcome of the same scenario beside a real primary; else None, and why not."""
     reason = why_not(card)
     if reason:
         return None, reason
@@ -92,16 +92,16 @@ def why_not(card: Card) -> str:
 
 
 class RealStage:
-    """A real server of a version on the stage, where runs have the primary of their scenario."""
+    """A real server of a version in place of the primary of a scenario."""
 
     def __init__(self, version: str) -> None:
-        """Find the version. Raises ConfigurationError: it is not on this machine."""
+        """Raises ConfigurationError: this machine lacks the version."""
         self._template = ServerTemplate.of_user(find_programs(version))
         self.server_version = version
 
     @contextlib.contextmanager
     def serving(self, scenario: Scenario) -> Iterator[FixturePrimary]:
-        """Serve a scenario by the real server; what is given is written to like the primary of a scenario. Raises
+        """Serve a scenario by the real server; the result is written to like the primary of a scenario. Raises
         ConfigurationError: the server does not start, or does not take what is logged."""
         alone = dataclasses.replace(scenario, faults=())
         with contextlib.ExitStack() as stack:
@@ -126,7 +126,7 @@ class RealStage:
 
 
 def _options(source: FixturePrimary, scenario: Scenario) -> list[str]:
-    """A server that logs what it replicates in the format of the scenario, and keeps it when it is killed."""
+    """A server that logs what it replicates in the format of the scenario, durably."""
     row = source.format
     return [
         "--log-slave-updates=1",
@@ -145,7 +145,7 @@ def _options(source: FixturePrimary, scenario: Scenario) -> list[str]:
 
 
 class _RealPrimary:
-    """What a run has in place of a `FixturePrimary`: written to as that is, and read from the real server."""
+    """In place of a `FixturePrimary`: written to as that is, and read from the real server."""
 
     def __init__(
         self, source: FixturePrimary, server: RealPrimary, witness: Witness, faults: Faults, port: int
@@ -183,13 +183,12 @@ class _RealPrimary:
             time.sleep(STEP_S)
 
     def rotate(self) -> None:
-        """Begin a new file of the server, after what is logged."""
         self.wait()
         self._server.sql("FLUSH BINARY LOGS")
 
 
 class _RotatingLog:
-    """The log of the source; a new file is begun at the server, too."""
+    """The log of the source, whose new files the server begins, too."""
 
     def __init__(self, log: WritableLog, primary: _RealPrimary) -> None:
         self._log = log
@@ -199,13 +198,12 @@ class _RotatingLog:
         return getattr(self._log, name)
 
     def flush(self) -> None:
-        """FLUSH BINARY LOGS."""
         self._log.flush()
         self._primary.rotate()
 
 
 class _RealFaults(Faults):
-    """Faults of which those that concern the server are done to it; calls wait, and come from threads."""
+    """Faults that are done to the real server; calls wait, and come from threads."""
 
     def __init__(self, seed: int, server: RealPrimary) -> None:
         super().__init__(seed)
@@ -214,11 +212,11 @@ class _RealFaults(Faults):
         self._over = threading.Event()
         self._registry = Registry()
         self._token: trio.lowlevel.TrioToken
-        self.attach(cast("actions.FaultyPrimary", self))  # but for its clock and its successors: see `why_not`
+        self.attach(cast("Incidents", self))  # but for its clock and its successors: see `why_not`
 
     @contextlib.contextmanager
     def relaying(self, witness: Witness) -> Iterator[int]:
-        """Relay in a thread of its own; gives the port."""
+        """Relay in a thread of its own; yields the port."""
         assert self._server.port is not None
         registry = self._registry
 
@@ -240,7 +238,7 @@ class _RealFaults(Faults):
             except* ConfigurationError as errors:
                 found["problem"] = errors.exceptions[0]
             finally:
-                begun.set()  # one who waits is woken by an end, too
+                begun.set()  # an end wakes, too
 
         thread = threading.Thread(target=trio.run, args=(run,), name="ibbmaster-relay", daemon=True)
         thread.start()
@@ -268,25 +266,24 @@ class _RealFaults(Faults):
         with contextlib.closing(self._server.connect()) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
 
-    # What `FaultyPrimary` asks for ----------------------------------------------------------------
+    # What `Incidents` do for ----------------------------------------------------------------
 
     def crash(self, torn: str | None = None) -> None:
-        """SIGKILL, and a reset for each connection, whatever of it was on its way."""
+        """SIGKILL, and a reset for each connection."""
         self._server.kill()
         self._token.run_sync_soon(reset_all, self._registry)
 
     def stop(self) -> None:
-        """SIGTERM, and the end of each connection: what the relay has of a stream comes no more."""
+        """SIGTERM, and the end of each connection, without the rest of its stream."""
         self._server.stop()
         self._token.run_sync_soon(_end_all, self._registry)
 
     def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
-        """Start it again, this number of seconds later."""
         if not self._over.wait(after_s):
             self._server.start()
 
     def purge(self) -> None:
-        """Reset every dump, and remove every file but a new one; who connects meanwhile is reset."""
+        """Reset every dump, and remove every file but a new one; new connections are reset meanwhile."""
         self.set_down(True)
         try:
             self._token.run_sync_soon(reset_dumps, self._registry)

@@ -1,4 +1,4 @@
-"""A consumer as a process: what it is asked on standard input, what it tells on standard output."""
+"""A consumer as a process: a request on standard input, lines on standard output."""
 
 import contextlib
 import json
@@ -17,23 +17,23 @@ from ibbmaster.errors import ConfigurationError, RemoteProtocolError
 from .journal import LINE_SIZE_MAX, LINES_MAX, ToldEvent, parse_told
 
 OUTPUT_SIZE_MAX = 256 << 20  # bytes of one process
-LOG_SIZE_MAX = 64 << 10  # bytes of standard error that are kept, the last ones
+LOG_SIZE_MAX = 64 << 10  # last bytes of standard error that are kept
 TERM_S = 1.0  # between SIGTERM and SIGKILL
 POLL_S = 0.01
 RESTARTS_S = (0.5, 2.0, 5.0)  # before each of them
-FATAL_S = 2.0  # for a consumer to end after it said that it follows no more
+FATAL_S = 2.0  # to end after a fatal error
 
 
 class Consumer:
-    """One process of an adapter, in a process group of its own, which is gone when this is closed."""
+    """One process of an adapter, in a process group of its own, which ends with `close`."""
 
     def __init__(
         self, command: Sequence[str], request: Mapping[str, Any], *, directory: Path, process: int = 1
     ) -> None:
         """Start it. Raises ConfigurationError: the command cannot be started."""
-        self.process = process  # how often the consumer has been started, this time included
-        self.exit_code: int | None = None  # negative: the signal that ended it; None while it lives
-        self.problem = ""  # what was wrong with its lines; none is read after that
+        self.process = process  # its number, from 1
+        self.exit_code: int | None = None  # negative for a signal; None: it lives
+        self.problem = ""  # with its lines; none is read after that
         self._lines: queue.Queue[ToldEvent] = queue.Queue()
         self._log = bytearray()
         try:
@@ -60,18 +60,18 @@ class Consumer:
 
     @property
     def log(self) -> str:
-        """The end of what it said on standard error."""
+        """The end of its standard error."""
         return bytes(self._log).decode("utf-8", "replace")
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended; what it said last may still be on its way until `close`."""
+        """Whether the process has ended; its last lines may still be on their way until `close`."""
         if self.exit_code is None and not self._is_running():
             self.exit_code = _code(os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT))
         return self.exit_code is not None
 
     def events(self, timeout: float = 0.0) -> list[ToldEvent]:
-        """What it has told since; waits this number of seconds for the first one."""
+        """New lines; waits `timeout` seconds for the first one."""
         found: list[ToldEvent] = []
         with contextlib.suppress(queue.Empty):
             found.append(self._lines.get(timeout=timeout) if timeout > 0 else self._lines.get_nowait())
@@ -80,8 +80,8 @@ class Consumer:
         return found
 
     def close(self, grace_s: float = 2.0) -> list[ToldEvent]:
-        """Ask it to end, end it if it does not, and everything it has started; gives what it told last. Its group is
-        killed before its number can be given to another process."""
+        """Ask it to end, then end it and everything it has started; returns its last lines. The group is killed before
+        another process can get its number."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):
             self._process.stdin.close()
@@ -133,12 +133,12 @@ class Consumer:
                     if size > OUTPUT_SIZE_MAX or count > LINES_MAX:
                         raise RemoteProtocolError(f"more than {OUTPUT_SIZE_MAX} bytes or {LINES_MAX} lines")
                     if not line.endswith(b"\n") and len(line) <= LINE_SIZE_MAX:
-                        return  # it was ended while it wrote
+                        return  # an unfinished line
                     self._lines.put(parse_told(line, at=time.monotonic(), process=self.process))
             except RemoteProtocolError as error:
                 self.problem = f"line {count} of the adapter: {error}"
                 while stream.read(1 << 16):
-                    pass  # it shall not wait for us
+                    pass  # it must not wait for us
 
     def _read_log(self, stream: IO[bytes]) -> None:
         with contextlib.suppress(OSError, ValueError), stream:
@@ -162,8 +162,8 @@ class Supervised:
     told: list[ToldEvent] = field(default_factory=list)  # every line of all its processes
     starts: int = 0
     exit_code: int | None = None  # of the last process; None: it lives
-    problem: str = ""  # a line that means nothing; it is not started again
-    log: str = ""  # the end of standard error of all of them, `last_log` of the last one
+    problem: str = ""  # a wrong line, after which it is not started again
+    log: str = ""  # the end of standard error of all of them, and of the last
     last_log: str = ""
     _consumer: Consumer | None = None
     _due: float | None = None  # when it is started again
@@ -179,16 +179,16 @@ class Supervised:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended, and is not started again."""
+        """Whether it has ended for good."""
         return self._consumer is None and self._due is None
 
     @property
     def has_spoken(self) -> bool:
-        """Whether the process that runs has told anything."""
+        """Whether the present process has told anything."""
         return bool(self.told) and self.told[-1].process == self.starts
 
     def poll(self, timeout: float) -> list[ToldEvent]:
-        """What it has told since; starts it again when that is due."""
+        """New lines; starts the consumer again when that is due."""
         if self._consumer is None:
             if self._due is not None and time.monotonic() >= self._due:
                 self.start()

@@ -1,9 +1,8 @@
-"""What a consumer made of a scenario, in one word: what it told against what was logged.
+"""What a consumer made of a scenario, in one word.
 
 How it is decided:
 
-- A change that was told is matched with one that was logged by table, kind and values. Where several are equal, the
-  next one in order is taken. A change is told "again" when all that are equal to it have come.
+- `matching` compares what was told with what was logged.
 - A flaw is a change that never came, came with other values, under another GTID, or after a later one; and a
   change that was never logged. What is missing after the last change that came is no flaw of its own: the end says
   what it is.
@@ -35,7 +34,7 @@ LINES_MAX = 20
 
 
 class Grade(enum.StrEnum):
-    """From the best to the worst; what is not noticed is worse than what stops."""
+    """From the best to the worst; an unnoticed loss is worse than an end."""
 
     EXACT = "exact"
     REPEATS_GROUPS = "repeats whole groups"
@@ -48,12 +47,11 @@ class Grade(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """Its place in this order, 0 is the best."""
+        """From 0, the best."""
         return tuple(Grade).index(self)
 
     @property
     def meaning(self) -> str:
-        """What it says of a consumer, in one sentence."""
         return _MEANINGS[self.name]
 
 
@@ -62,17 +60,15 @@ _MEANINGS = {name: meaning for name, meaning, *_ in rows_of(__package__, "grades
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnd:
-    """How a run came to its end."""
-
-    exit_code: int | None = None  # of the last process, negative for a signal; None: it lived until it was ended by us
-    has_log: bool = False  # whether the last process said something on standard error
-    connections: int = 0  # how often it connected to the primary since its last progress
+    exit_code: int | None = None  # of the last process, negative for a signal; None: we had to end it
+    has_log: bool = False  # the last process said something on standard error
+    connections: int = 0  # to the primary, since its last progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """A grade, and what it rests on; of each list at most 20 lines. `first` has the number of the line by which each
-    change came that did, for the first time."""
+    """A grade, and what it rests on, at most 20 lines of each. `first` has the number of the line by which each change
+    came first."""
 
     grade: Grade
     summary: str
@@ -133,7 +129,7 @@ def _more(count: int) -> str:
 
 
 def _last_told(told: Sequence[ToldEvent], end: RunEnd) -> int:
-    """The number of the last line by which a user was told of a loss; after all of them: by how it ended."""
+    """The number of the last line that reports a loss; after all of them if the end reports it."""
     if end.exit_code and end.has_log:
         return len(told)
     loud = (number for number, event in enumerate(told) if event.what == "error" and not event.is_retried)
@@ -141,7 +137,7 @@ def _last_told(told: Sequence[ToldEvent], end: RunEnd) -> int:
 
 
 def _ending(told: Sequence[ToldEvent], end: RunEnd) -> tuple[Grade, str]:
-    """What it is that a consumer did not come to the end."""
+    """The grade and the reason of a consumer that did not reach the end."""
     last_progress = max((number for number, event in enumerate(told) if event.is_progress), default=-1)
     errors = [event for event in told[last_progress + 1 :] if event.what == "error" and not event.is_retried]
     fatal = [event for event in errors if event.is_fatal]

@@ -1,7 +1,5 @@
-"""What an adapter prints: one JSON object a line. Layout: protocol/scorecard/adapters.md.
-
-The lines come from another program, and may be anything.
-"""
+"""What an adapter prints: one JSON object a line, from another program and perhaps anything. Layout:
+protocol/scorecard/adapters.md."""
 
 import functools
 import json
@@ -15,11 +13,11 @@ from ibbmaster.testkit.given import expect, naming, only, parsed, shown
 LINE_SIZE_MAX = 64 << 20  # bytes: a row of a LONGTEXT, and its hexadecimal digits
 LINES_MAX = 200_000
 POSITION_SIZE_MAX = 1 << 16  # characters of its JSON
-TEXT_KEPT_MAX = 4000  # characters of a text that a user was told
+TEXT_KEPT_MAX = 4000  # characters
 LINE_MAX = 300  # characters of a line that results keep
 
 ChangeKind = Literal["insert", "update", "delete"]
-Image = Mapping[str, Any] | list[Any]  # by name, or by position where the library knows no names
+Image = Mapping[str, Any] | list[Any]  # by name, or by position
 
 #: What an event tells, with "?" where it may be left out.
 TOLD: dict[str, tuple[str, ...]] = {
@@ -41,13 +39,11 @@ class ToldEvent:
 
     Attributes:
         what: one of `TOLD`.
-        columns, key, types: of a table, as the library tells them: all columns by name, those of the primary key, and
-            the types, by their numbers in a TABLE_MAP or as SQL; None: it does not tell them.
-        text: of a version, a statement, an error or an unknown event.
-        is_fatal: it follows no more; `is_internal`: the library does not document such an error; `is_retried`: the
-            library says that it takes it up again by itself.
+        columns, key, types: names of all columns of a table and of its primary key, and types as numbers in a TABLE_MAP
+            or as SQL; None: the library does not tell them.
+        is_fatal, is_internal, is_retried: of an error: the last, an undocumented one, one that the library survives.
         at: when it was read, in seconds on the runner's clock.
-        process: how often the consumer had been started, counted from 1.
+        process: the number of the consumer's process, from 1.
     """
 
     what: str
@@ -69,7 +65,7 @@ class ToldEvent:
 
     @property
     def is_progress(self) -> bool:
-        """Whether it tells of something in the log."""
+        """Whether it is about something in the log."""
         return self.what in ("begin", "change", "statement", "commit", "unknown")
 
     def __str__(self) -> str:
@@ -92,7 +88,6 @@ class ToldEvent:
 
 
 def shown_image(image: Image) -> str:
-    """An image in a line."""
     return json.dumps(image, ensure_ascii=False, default=str)
 
 
@@ -103,8 +98,8 @@ def shown_line(text: str) -> str:
 
 
 def parse_told(line: bytes, *, at: float = 0.0, process: int = 1) -> ToldEvent:
-    """What one line says. Raises RemoteProtocolError: it is no line of this protocol; the text says what was found and
-    what was expected."""
+    """What one line says. Raises RemoteProtocolError: it breaks the protocol; the text says what was found and
+    expected."""
     if len(line) > LINE_SIZE_MAX:
         raise RemoteProtocolError(f"a line of more than {LINE_SIZE_MAX} bytes")
     try:

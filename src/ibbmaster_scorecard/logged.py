@@ -1,4 +1,4 @@
-"""What a primary has logged, as what a consumer tells is compared with it."""
+"""What a primary has logged, in the form that `matching` compares."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -23,14 +23,13 @@ FRAMES = ("begin", "commit", "rollback", "savepoint", "xa ", "release savepoint"
 
 
 def logged_groups(primary: FixturePrimary, after: str) -> list[LoggedGroup]:
-    """What a primary has logged after a position."""
     has_names = primary.format.metadata is RowMetadata.FULL
     groups = primary.log.groups(after=after) if after else primary.log.groups()
     return [_logged(group, has_names) for group in groups]
 
 
 def logged_behind(primary: FixturePrimary, start: str) -> list[LoggedGroup]:
-    """What a consumer that starts there shall get of what is there; nothing if there is no such place."""
+    """What a consumer that starts there shall get of the present log; nothing if there is no such place."""
     try:
         return logged_groups(primary, start)
     except PositionError:
@@ -67,7 +66,7 @@ def _rows(group: Group, has_names: bool) -> list[LoggedChange]:
 
 
 def _marked(schema: TableSchema, row: Row | None) -> dict[str, Any] | None:
-    """An image in which values are marked that libraries give in other forms."""
+    """An image with marks at values that libraries give in other forms."""
     if row is None:
         return None
     columns = {column.name: column for column in schema.columns}
@@ -91,7 +90,7 @@ def _statements(events: Sequence[bytes]) -> list[LoggedChange]:
 
 
 def of_both(written: Sequence[LoggedGroup], now: Sequence[LoggedGroup], start: str) -> list[LoggedGroup]:
-    """What another primary has taken over and added, the marker last; what it has lost may come or not."""
+    """What another primary has taken over and added, the marker last; groups that it lost may come or not."""
     begins = GtidPosition.parse(start)
     *known, marker = [dataclasses.replace(group, is_required=group in now) for group in written]
     added = [group for group in now if group not in written and not _is_before(group, begins)]

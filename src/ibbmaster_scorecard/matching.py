@@ -23,15 +23,15 @@ _TYPE = re.compile(r"\s*(\w+)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?(.*)", re.D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedChange:
-    """One row that was changed, or a statement that changes rows; images by name, of the columns that the log has."""
+    """One row that was changed, or a statement that changes rows; images by name, with the columns in the log."""
 
     table: str = ""
     kind: str = ""
     before: Mapping[str, Any] | None = None
     after: Mapping[str, Any] | None = None
     columns: tuple[str, ...] = ()  # all of the table, in order
-    has_names: bool = True  # whether the log names them; else a library cannot, and images are compared by position
-    key: tuple[str, ...] = ()  # the columns of the primary key; `types`: all columns, as the TABLE_MAP has them
+    has_names: bool = True  # the log names them; else images are compared by position
+    key: tuple[str, ...] = ()  # columns; `types` are all columns, as in the TABLE_MAP
     types: tuple[Column, ...] = ()
     sql: str = ""
 
@@ -45,8 +45,8 @@ class LoggedChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoggedGroup:
-    """A group that was logged after the consumer's start. `is_required` is false for one that the primary itself has
-    lost since: it may come or not. `is_prepared`: it ends with XA PREPARE, which commits nothing."""
+    """A group after the consumer's start. Without `is_required` the primary has lost it since: it may come or not.
+    `is_prepared`: it ends with XA PREPARE, which commits nothing."""
 
     gtid: str
     changes: tuple[LoggedChange, ...] = ()
@@ -56,7 +56,7 @@ class LoggedGroup:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """What is not as it should be; `since`: the number of the line after which an error of it can stand."""
+    """Something wrong or missing; `since`: the number of the line after which an error may report it."""
 
     text: str
     since: int
@@ -65,14 +65,14 @@ class Flaw:
 
 @dataclass(slots=True)
 class _Wanted:
-    """A change that shall come, and when it did: numbers of lines."""
+    """A change that shall come, and the numbers of the lines by which it did."""
 
     group: LoggedGroup
     change: LoggedChange
     number: int  # of the group
     came: list[int] = field(default_factory=list)
     wrong: Flaw | None = None  # it came with other values
-    is_uncommitted: bool = False  # it came in a group that was begun, and not committed
+    is_uncommitted: bool = False  # it came in a group without a commit
 
     @property
     def has_come(self) -> bool:
@@ -80,7 +80,6 @@ class _Wanted:
 
     @property
     def is_due(self) -> bool:
-        """Whether it has come in no way."""
         return not self.came and self.wrong is None
 
     def __str__(self) -> str:
@@ -88,8 +87,6 @@ class _Wanted:
 
 
 class Matching:
-    """Matches what was told with what was logged, line by line."""
-
     def __init__(self, groups: Sequence[LoggedGroup]) -> None:
         self._wanted = [
             _Wanted(group, change, number) for number, group in enumerate(groups) for change in group.changes
@@ -99,20 +96,20 @@ class Matching:
         for number, wanted in enumerate(self._wanted):
             self._by_key[wanted.change.table, wanted.change.kind].append(number)
             if self._wanted[self._last_of.setdefault(wanted.group.gtid, number)].number == wanted.number:
-                self._last_of[wanted.group.gtid] = number  # of the first one: another primary may have one of that GTID
+                self._last_of[wanted.group.gtid] = number  # of the first: another primary may reuse a GTID
         self._first_of = {wanted.group.gtid: place for place, wanted in reversed(list(enumerate(self._wanted)))}
         self._comparisons = COMPARISONS_MAX
         self._cursor = -1  # the wanted change that came last
         self._furthest = -1
-        self._open: str | None = None  # the GTID that the group which is open was begun with
+        self._open: str | None = None  # the GTID with which the open group was begun
         self._in_group: list[tuple[int, int]] = []  # of that: wanted change, number of the line
         self._is_begun = False
         self._has_commits = False  # of groups that were begun
         self._strange: list[Flaw] = []
-        self._metadata: dict[str, Flaw] = {}  # what was told wrong of tables, each once
+        self._metadata: dict[str, Flaw] = {}  # by their texts
 
     def take(self, number: int, event: ToldEvent) -> None:
-        """One line that was told."""
+        """Take one line."""
         match event.what:
             case "begin":
                 self._open, self._in_group, self._is_begun = event.gtid, [], True
@@ -139,7 +136,7 @@ class Matching:
             self._note(found, number, gtid=self._open)
 
     def _take_table(self, number: int, event: ToldEvent) -> None:
-        """What a library tells of a table is so in the log at some place of it; what it does not tell is right."""
+        """What a library tells of a table is right if the log has it so at some place, or if it tells nothing."""
         changes = [wanted.change for wanted in self._wanted if wanted.change.table == event.table]
         flaws = [_differing_table(change, event) for change in changes]
         if flaws and all(flaws):
@@ -147,7 +144,7 @@ class Matching:
             self._metadata.setdefault(text, Flaw(text, number, False))
 
     def _next(self, event: ToldEvent) -> int | None:
-        """The change after the last one, or the first one of the group, if it is this, which it mostly is."""
+        """The change after the last one, or the first one of the group, if it is this one, as mostly."""
         places = [self._cursor + 1]
         if self._open is not None and not self._in_group:
             places.append(self._first_of.get(self._open, self._cursor + 1))
@@ -191,7 +188,7 @@ class Matching:
             if rest and rest[0].number == groups[0][0] and not rest[0].has_come:
                 text = f"{groups[0][1].gtid} was told as committed before {rest[0].change}"
                 self._strange.append(Flaw(text, number, False))
-        for done in {committed, *(group.gtid for _, group in groups)}:  # some go on in a group after a restart
+        for done in {committed, *(group.gtid for _, group in groups)}:  # a restart may go on in a group
             for wanted in self._wanted[self._first_of.get(done, 0) : self._last_of.get(done, -1) + 1]:
                 wanted.is_uncommitted = False
         self._has_commits = self._has_commits or self._is_begun
@@ -224,7 +221,7 @@ class Matching:
             self._strange.append(Flaw(f"{self._wanted[found]} was told as {gtid}", number, False))
 
     def _take_strange(self, number: int, event: ToldEvent, candidates: Sequence[int]) -> None:
-        """A change that was not logged so: another one's, with wrong values, or of no one."""
+        """A change that was not logged so: another one with wrong values, or none at all."""
         in_group = [one for one in candidates if self._wanted[one].group.gtid == self._open]
         ahead = [one for one in in_group or candidates if self._wanted[one].is_due]
         behind = [one for one in ahead if one > self._cursor]
@@ -252,7 +249,7 @@ class Matching:
         return found + self._uncommitted()
 
     def _uncommitted(self) -> list[Flaw]:
-        """Groups that were told but for their commits, before one that was committed."""
+        """Groups that came without commits, before one that was committed."""
         if not self._has_commits:
             return []
         committed = [number for number, wanted in enumerate(self._wanted) if wanted.came and not wanted.is_uncommitted]
@@ -264,7 +261,7 @@ class Matching:
         return [Flaw(f"the commit of {gtid} is missing", since, True) for gtid, since in lost.items()]
 
     def metadata_flaws(self) -> list[Flaw]:
-        """What was told of tables otherwise than the log has it."""
+        """What was told wrong of tables."""
         return list(self._metadata.values())
 
     def missing_behind(self) -> list[str]:
@@ -318,7 +315,7 @@ def _is_equal_image(change: LoggedChange, logged: Mapping[str, Any] | None, told
 
 
 def _differing_table(change: LoggedChange, event: ToldEvent) -> str:
-    """What is told otherwise of a table than the log says; empty if nothing is."""
+    """What is told wrong of a table; empty if nothing is."""
     pairs = (("columns", event.columns, change.columns), ("the key", event.key, change.key))
     for name, told, logged in pairs:
         if change.has_names and told is not None and told != logged:
@@ -334,7 +331,7 @@ def _are_same_types(logged: Sequence[Column], told: Sequence[int | str]) -> bool
 
 
 def _differing(change: LoggedChange, event: ToldEvent) -> str:
-    """The first value that is another one, or the whole image."""
+    """The first wrong value, or the whole image."""
     for logged, told in ((change.before, event.before), (change.after, event.after)):
         if isinstance(told, dict) and logged is not None:
             for name, value in logged.items():
@@ -347,8 +344,8 @@ def _differing(change: LoggedChange, event: ToldEvent) -> str:
 def is_same_type(logged: Column, told: int | str) -> bool:
     """Whether a type is that of the column.
 
-    A number is that of a TABLE_MAP. A text is SQL, as `decimal(10,2)` or `INT UNSIGNED NOT NULL`; what it leaves out
-    is not compared, nor are lengths of texts, which depend on a character set, and widths of integers, which only show.
+    A number is that of a TABLE_MAP. A text is SQL, as `decimal(10,2)`; what it leaves out is not compared, nor lengths
+    of texts, which depend on a character set, nor widths of integers.
     """
     if isinstance(told, int):
         return told == logged.type or (told == ColumnType.STRING and logged.type in LABELLED)

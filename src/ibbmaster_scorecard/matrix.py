@@ -1,4 +1,4 @@
-"""Results as a matrix of scenarios and consumers, and what table, page and picture have in common."""
+"""Results as a matrix of scenarios and consumers, for table, page and picture."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -9,8 +9,8 @@ from .results import Cell, ConsumerResult, Results, ScenarioResult
 
 
 class GradeLook(NamedTuple):
-    """How a grade looks everywhere: a symbol, a short word, and colours that also the colour-blind tell apart. `ground`
-    and `ink` are for a light page, `dark_…` for a dark one."""
+    """How a grade looks: a symbol, a short word, and colours that also the colour-blind tell apart, for a light and a
+    dark page."""
 
     symbol: str
     word: str
@@ -58,19 +58,19 @@ def is_best(grade: Grade | None, scenario: ScenarioResult) -> bool:
 
 
 def tally(results: Results, consumer: str) -> Counter[Grade | None]:
-    """How many scenarios a consumer went through with each grade; None: those that were not run."""
+    """How often a consumer got each grade; None: not run."""
     return Counter(cell.grade for place, cell in cells_by_place(results).items() if place[0] == consumer)
 
 
 def score(results: Results, consumer: str) -> tuple[int, int]:
-    """In how many scenarios a consumer did as well as one can, and how many it went through."""
+    """How many of its runs a consumer did as well as possible, and how many there are."""
     counts, worse = tally(results, consumer), len(findings(results, consumer))
     runs = counts.total() - counts[None]
     return runs - worse, runs
 
 
 def findings(results: Results, consumer: str) -> list[tuple[ScenarioResult, Cell]]:
-    """Where a consumer did worse than one could, the worst first."""
+    """Where a consumer could have done better, the worst first."""
     cells = cells_by_place(results)
     found = [(scenario, cells[consumer, scenario.name]) for scenario in results.scenarios]
     worse = [(scenario, cell) for scenario, cell in found if cell.grade and not is_best(cell.grade, scenario)]
@@ -78,11 +78,10 @@ def findings(results: Results, consumer: str) -> list[tuple[ScenarioResult, Cell
 
 
 def counted(count: int, what: str) -> str:
-    """A number of things, in words."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def plain(text: str) -> str:
-    """A text from outside in one line of letters that every document may hold; others are shown by their number."""
+    """A text from outside in one line of printable letters; others become their numbers."""
     joined = " ".join(text.split())
     return "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in joined)

@@ -1,4 +1,4 @@
-"""What a run came to, as a cell of the matrix: the grade, and what a person needs to see why."""
+"""A run as a cell of the matrix: the grade, and what a person needs to see why."""
 
 import json
 import re
@@ -27,23 +27,23 @@ class RunRecord:
 
     consumer: str
     scenario: str
-    groups: Sequence[LoggedGroup]  # what a right consumer has told in the end, in this order
-    told: Sequence[ToldEvent]  # every line of the consumer
+    groups: Sequence[LoggedGroup]  # that a right consumer tells, in order
+    told: Sequence[ToldEvent]  # every line
     restarts: int
-    exit_code: int | None  # of its last process, negative for a signal; None: it lived until it was ended
-    log: str  # the end of what it said on standard error
-    last_log: str  # what its last process did
+    exit_code: int | None  # of its last process, negative for a signal; None: it had to be ended
+    log: str  # the end of standard error of all its processes
+    last_log: str  # of its last process
     connections: Sequence[SeenConnection]  # to the primary, in order
     connected: Sequence[float]  # when each was first seen
-    dumps: Sequence[tuple[float, SeenConnection]]  # those of them that asked for a dump, with when that was seen
-    faults: Sequence[FaultRecord]  # what has happened
-    fault_at: float | None  # when the first of it was seen
-    unfinished: Sequence[PlannedFault]  # what has not happened
+    dumps: Sequence[tuple[float, SeenConnection]]  # those that asked for a dump, and when
+    faults: Sequence[FaultRecord]  # that happened
+    fault_at: float | None  # when the first was seen
+    unfinished: Sequence[PlannedFault]  # that did not happen
     seconds: float
 
 
 def cell_of(run: RunRecord) -> Cell:
-    """The cell of a run; one without a grade where no fault of its scenario happened to who is right."""
+    """The cell of a run; without a grade where no fault of its scenario happened to a right consumer."""
     progress = max((event.at for event in run.told if event.is_progress), default=0.0)
     end = RunEnd(
         exit_code=run.exit_code,
@@ -105,13 +105,12 @@ def _recovered_s(run: RunRecord, first: Sequence[float]) -> float | None:
 
 
 def _stored(told: Sequence[ToldEvent]) -> str:
-    """The last position that a careful user has stored."""
     positions = (event.position for event in reversed(told) if event.what == "position")
     return next((shown_line(json.dumps(position, ensure_ascii=False)) for position in positions), "")
 
 
 def _asked(connection: SeenConnection) -> str:
-    """Where a connection's dump is to begin, as it asked."""
+    """Where a connection's dump is to begin."""
     if connection.dump_start is not None:
         return str(connection.dump_start)
     asked = (CONNECT_STATE.search(statement.text) for statement in reversed(connection.statements))

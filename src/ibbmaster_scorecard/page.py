@@ -32,7 +32,6 @@ _LINES = ("missing", "repeated", "wrong", "metadata", "told", "sent", "arrived",
 
 
 def render(results: Results) -> str:
-    """The page, to be written as UTF-8."""
     template = _TEMPLATE.read_text(encoding="utf-8")
     program = _SCRIPT.search(template)
     assert program, "page.html has a program"
@@ -62,7 +61,6 @@ def _colours(*, dark: bool) -> str:
 
 
 def _facts(results: Results) -> str:
-    """When and by what it was made, in one line."""
     machine = ", ".join(f"{name} {value}" for name, value in results.machine.items())
     runs = sum(cell.grade is not None for cell in results.cells)
     facts = (
@@ -105,7 +103,7 @@ def _matrix(results: Results) -> str:
 
 
 def _head(consumer: ConsumerResult, results: Results) -> str:
-    """The head of a column: who, and a bar of what it got."""
+    """The head of a column: who, and a bar of its grades."""
     counts, (best, runs) = tally(results, consumer.name), score(results, consumer.name)
     bar = "".join(
         f'<i class="{look_name(grade)}" style="flex:{counts[grade]}"></i>' for grade in _GRADES if counts[grade]
@@ -134,7 +132,7 @@ def _row(scenario: ScenarioResult, number: int, results: Results, cells: Mapping
 
 
 def _data(results: Results) -> str:
-    """What cells show, as JSON that cannot end the element it is in; a line that many have is there once."""
+    """What cells show, as JSON that cannot end its element; equal lines are there once."""
     lines: dict[str, int] = {}
 
     def number_of(line: str) -> int:

@@ -1,8 +1,6 @@
-"""Results as a picture for a README: a line or two for each consumer, a square for each scenario, by families.
-
-The picture brings its own ground, so that it can stand on a light and on a dark page; colours follow the reader's
-system. Squares of one grade are one path, which keeps the picture small.
-"""
+"""Results as a picture for a README: a line or two for each consumer, a square for each scenario, by families. It has
+its own ground, for light and dark pages; colours follow the reader's system. Squares of one grade are one path, which
+keeps it small."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from .results import ConsumerResult, Results
 
 SIZE_MAX = 60_000  # bytes
 SQUARE = 14  # pixels at most
-SQUARES_WIDTH = 840  # pixels of all squares at most: more scenarios take two lines, or make narrower ones
+SQUARES_WIDTH = 840  # pixels of all squares at most: more take two lines, or are narrower
 SYMBOL_WIDTH_MIN = 8  # pixels: narrower squares have no symbol
 NAMES_WIDTH, MARGIN, GAP = 262, 20, 10
 LETTER_WIDTH = 6.2  # pixels, about, of small text
@@ -39,7 +37,7 @@ _LEADING_ZERO = re.compile(r"(?<!\d)0\.")
 
 
 def render(results: Results) -> str:
-    """The picture as SVG; the same results give the same text. One that would be too large has no symbols."""
+    """The picture as SVG; equal results have equal texts. One that would be too large has no symbols."""
     picture = _picture(results, has_symbols=True)
     return picture if len(picture.encode()) <= SIZE_MAX else _picture(results, has_symbols=False)
 
@@ -66,7 +64,7 @@ def _picture(results: Results, *, has_symbols: bool) -> str:
 
 
 def _columns(results: Results) -> tuple[dict[str, tuple[int, int]], int, int]:
-    """Where the square of each scenario is (left, line), how wide squares are, and how wide the picture is."""
+    """Where the square of each scenario is (left, line), and the widths of squares and picture."""
     of_family = families(results)
     room = SQUARES_WIDTH - GAP * max(0, len(of_family) - 1)
 
@@ -108,7 +106,7 @@ _LIGHT = ("#ffffff", "#dfe3e8", "#1c232b", "#5b6470")
 
 
 def _title(results: Results) -> str:
-    """What is read out in place of the picture."""
+    """What a screen reader says."""
     sentences = []
     for consumer in results.consumers:
         best, runs = score(results, consumer.name)
@@ -183,7 +181,7 @@ def _add_run(strokes: dict[str, list[str]], run: tuple[str, int, int, int]) -> N
 
 
 def _symbol(grade: Grade, x: float, y: float, half: float) -> str:
-    """The strokes of a grade's symbol in the square around a place, each relative to the one before."""
+    """The strokes of a grade's symbol around a place, each relative to the one before."""
     path, (at_x, at_y) = f"M{x:g} {y:g}", (0.0, 0.0)
     for points in _STROKES[grade]:
         for number, (point_x, point_y) in enumerate(points):
@@ -194,7 +192,6 @@ def _symbol(grade: Grade, x: float, y: float, half: float) -> str:
 
 
 def _legend(y: int) -> list[str]:
-    """What each colour and symbol means, in one line."""
     parts, x = [], MARGIN
     for grade in (*Grade, None):
         parts.append(f'<path class="square {look_name(grade)}" d="M{x} {y}h{SQUARE}"/>')

@@ -33,11 +33,11 @@ from ibbmaster.replication.wire.packet import frame_payloads
 from ibbmaster.replication.wire.response import Response
 from ibbmaster.testkit.witness import Witness
 
-_GREETING, _LOGIN_OK, _ANSWER = 0, 2, 1  # the numbers of packets that come first there
+_GREETING, _LOGIN_OK, _ANSWER = 0, 2, 1  # numbers of first packets
 
 
 class _Relayed(NamedTuple):
-    """Where the log was read to: it is not known here."""
+    """The place of the log, which is unknown here."""
 
     position: LogPosition = NOWHERE
     is_inside_group: bool = False
@@ -45,7 +45,7 @@ class _Relayed(NamedTuple):
 
 
 class FaultedConnection(RelayedConnection):
-    """One connection through a relay: a witness notes it, and faults after that hold it up, change or cut it."""
+    """One connection through a relay: a witness notes it, and faults hold it up, change or cut it."""
 
     def __init__(self, witness: Witness, registry: Registry, client: trio.socket.SocketType, peer: str) -> None:
         self._witness = witness
@@ -57,16 +57,14 @@ class FaultedConnection(RelayedConnection):
         self._conversation = Conversation()
         self._greeting = GreetingEditor()
         self._stage: Stage | None = None
-        self._turn = trio.Lock()  # a step after an answer comes before what the client says next
+        self._turn = trio.Lock()  # a step after an answer comes before the client's next words
         self._is_over = False
-        self.primary_id = 0  # the number that the primary has given the connection
+        self.primary_id = 0  # of the connection, at the primary
 
     async def connected(self) -> None:
-        """The primary has taken the connection."""
         await self._reach(ConnectionStep.ACCEPTED, None, _GREETING)
 
     async def from_primary(self, data: bytes, waited_s: float, send: Send) -> None:
-        """Bytes for the client."""
         if self._conversation.phase is not Phase.DUMP:
             async with self._turn:
                 try:
@@ -104,7 +102,7 @@ class FaultedConnection(RelayedConnection):
                 await self._reach(ConnectionStep.ANSWERED, part.command, _ANSWER)
 
     async def from_client(self, data: bytes, send: Send) -> None:
-        """Bytes for the primary; a command that is answered here does not come to it."""
+        """Bytes for the primary, without commands that are answered here."""
         async with self._turn:
             for part in list(self._conversation.from_client(data)):
                 if self._is_over or not await self._allows(part):
@@ -132,7 +130,7 @@ class FaultedConnection(RelayedConnection):
 
     async def _reach(self, step: ConnectionStep, command: AnyCommand | None, number: int) -> bool:
         """Whether something was sent instead of what would come. Raises trio.BrokenResourceError: the connection shall
-        end now."""
+        end."""
         responses = await self._witness.reached(step, self.session, command)
         if responses is None:
             return False
@@ -147,6 +145,5 @@ class FaultedConnection(RelayedConnection):
             await self._client.send(frame)
 
     def closed(self) -> None:
-        """The connection is over."""
         self._registry.close(self.session)
         self._witness.left(self.session)

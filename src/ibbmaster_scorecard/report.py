@@ -1,4 +1,4 @@
-"""Results as text: tables in Markdown, and what could be sent to the authors of a consumer."""
+"""Results as Markdown: tables, and a text for the authors of a consumer."""
 
 import re
 import shlex
@@ -9,21 +9,21 @@ from .grade import Grade
 from .matrix import LOOKS, cells_by_place, counted, families, findings, is_best, plain, score, tally
 from .results import Cell, ConsumerResult, Results, ScenarioResult
 
-TEXT_SIZE_MAX = 60_000  # characters: more than that is no issue on a code-hosting site
+TEXT_SIZE_MAX = 60_000  # characters: the most of an issue on a code-hosting site
 DETAILS_MAX = 6  # changes of one kind that a finding names
 _PIPE = re.compile(r"(?<!\\)\|")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#|~&!$])")
 
 
 def table(results: Results) -> str:
-    """A document in Markdown: consumers and what they got, a matrix for each family, and all silent losses."""
+    """A document: consumers and their grades, a matrix for each family, and all silent losses."""
     parts = (["# Results of the scorecard", ""], _summary(results), _matrices(results), _silent_losses(results))
     return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def text_for_authors(results: Results, name: str) -> str:
-    """What the authors of a consumer could be told, in Markdown: each finding, and how to see it again. Raises
-    ConfigurationError: the results have no such consumer, or it was not run."""
+    """Each finding, and how to see it again. Raises ConfigurationError: the results have no such consumer, or it was
+    not run."""
     consumer = next((consumer for consumer in results.consumers if consumer.name == name), None)
     if consumer is None:
         known = ", ".join(consumer.name for consumer in results.consumers) or "none"
@@ -81,7 +81,6 @@ def _version(consumer: ConsumerResult, not_run_count: int) -> str:
 
 
 def _legend() -> list[str]:
-    """What the words of the matrices mean."""
     words = {**{grade: LOOKS[grade].word for grade in Grade}, Grade.EXACT: LOOKS[Grade.EXACT].symbol}
     lines = [f"- `{words[grade]}` **{grade}**: {grade.meaning}" for grade in Grade]
     return [
@@ -163,7 +162,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _inline(text: str) -> str:
-    """A text from outside as a piece of a line: nothing in it is Markdown or HTML."""
+    """A text from outside in a line: nothing in it is Markdown or HTML."""
     return _SPECIAL.sub(r"\\\1", plain(text)).replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\&", "&amp;")
 
 
@@ -207,7 +206,7 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
 
 
 def _overview(found: Sequence[tuple[ScenarioResult, Cell]]) -> list[str]:
-    """A line for each finding, as a list of contents."""
+    """A line for each finding."""
     lines = [
         _row([str(number), f"`{_code(scenario.name)}`", str(cell.grade), _inline(cell.summary)])
         for number, (scenario, cell) in enumerate(found, 1)
@@ -259,7 +258,7 @@ def _file(scenario: ScenarioResult) -> list[str]:
 
 
 def _command_for_file(scenario: ScenarioResult) -> list[str]:
-    """How to get the scenario, where a text is long already."""
+    """The command for the scenario, where a text is long already."""
     shown = shlex.join(["ibbmaster", "scorecard", "--show", plain(scenario.name)])
     return [f"`{_code(shown)}` prints the scenario as a file for `ibbmaster serve --scenario FILE`.", ""]
 
@@ -271,7 +270,7 @@ def _details(what: str, lines: Sequence[str]) -> list[str]:
 
 
 def _course(cell: Cell) -> list[str]:
-    """How it went on: where it asked again, and after how long something new came."""
+    """Where it asked again, and how often it was started."""
     lines = [
         f"  - asked again from `{_code(resume.position) or 'the beginning'}`, {resume.after_s:.2f} s after the fault"
         for resume in cell.resumes

@@ -34,7 +34,7 @@ class ConsumerResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioResult:
-    """A scenario that consumers were put through; `toml` is it as a file for `ibbmaster serve --scenario`."""
+    """A scenario; `toml` is its file for `ibbmaster serve --scenario`."""
 
     name: str
     title: str
@@ -48,7 +48,7 @@ class ScenarioResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """Where a dump began that was not the first: as it was asked, and how long after the first fault."""
+    """Where a dump after the first began, as it was asked, and how long after the first fault."""
 
     position: str
     after_s: float
@@ -79,25 +79,25 @@ class Cell:
 
     consumer: str
     scenario: str
-    grade: Grade | None = None  # None: it was not run, `not_run` says why
-    summary: str = ""  # the one thing to know
+    grade: Grade | None = None  # None: `not_run` says why
+    summary: str = ""
     not_run: str | None = None
     missing: tuple[str, ...] = ()  # changes that never came; `repeated` and `wrong` alike
     repeated: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
-    metadata: tuple[str, ...] = ()  # columns, keys and types of tables that were told wrong
+    metadata: tuple[str, ...] = ()  # wrong columns, keys and types of tables
     told: tuple[str, ...] = ()  # errors that the user was told
-    restarts: int = 0  # how often it ended and was started again with its last position
+    restarts: int = 0  # with its last position
     resumes: tuple[Resume, ...] = ()
-    position: str = ""  # what its user had stored in the end, as JSON
+    position: str = ""  # that its user stored last, as JSON
     recovered_s: float | None = None  # from the first fault to the first new change
-    sent: tuple[str, ...] = ()  # what the primary sent, an event a line; `arrived` what the consumer made of it
+    sent: tuple[str, ...] = ()  # an event a line
     arrived: tuple[str, ...] = ()
     bytes: tuple[FaultBytes, ...] = ()
     statements: tuple[str, ...] = ()
-    log: str = ""  # the end of what it said on standard error
+    log: str = ""  # the end of standard error
     seconds: float = 0.0
-    confirmed: Confirmation | None = None  # a silent loss beside a real primary; `not_confirmed` says why there is none
+    confirmed: Confirmation | None = None  # of a silent loss, or why not
     not_confirmed: str | None = None
 
 
@@ -113,7 +113,6 @@ class Results:
     cells: tuple[Cell, ...] = ()
 
     def to_json(self) -> str:
-        """As a text that `read_results` reads."""
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False, indent=1) + "\n"
 
     def brief(self) -> Results:
@@ -123,7 +122,7 @@ class Results:
         return dataclasses.replace(self, cells=tuple(cells), scenarios=tuple(scenarios))
 
     def merged(self, older: Results) -> Results:
-        """These, and of older ones the consumers, scenarios and cells that are not among them."""
+        """These, with the consumers, scenarios and cells that only older ones have."""
         have = {(cell.consumer, cell.scenario) for cell in self.cells}
         return dataclasses.replace(
             self,
@@ -137,7 +136,7 @@ Named = TypeVar("Named", ConsumerResult, ScenarioResult)
 
 
 def _by_name(older: Iterable[Named], newer: Iterable[Named]) -> tuple[Named, ...]:
-    """In the order of the older ones; a newer one takes the place of its older one, and keeps a version it lacks."""
+    """In the order of the older ones; a newer one replaces its older one, but keeps a version it lacks."""
     found = {one.name: one for one in older}
     for one in newer:
         before = found.get(one.name)
@@ -150,7 +149,7 @@ def _by_name(older: Iterable[Named], newer: Iterable[Named]) -> tuple[Named, ...
 def new_results(
     consumers: Iterable[ConsumerResult], scenarios: Iterable[ScenarioResult], cells: Iterable[Cell]
 ) -> Results:
-    """Results that were made now, on this machine; cells in the order of consumers and scenarios."""
+    """Results made now, on this machine; cells in the order of consumers and scenarios."""
     consumers, scenarios = tuple(consumers), tuple(scenarios)
     order = [*(one.name for one in consumers)], [*(one.name for one in scenarios)]
     return Results(
@@ -176,7 +175,7 @@ def read_results(path: Path) -> Results:
 
 
 def parse_results(text: str) -> Results:
-    """Results from their text. Raises ConfigurationError: it is another one; the text names the key."""
+    """Results from their text. Raises ConfigurationError as `read_results`."""
     results: Results = read("results", Results, parsed("JSON", json.loads, text))
     known = {one.name for one in results.consumers}, {one.name for one in results.scenarios}
     for number, cell in enumerate(results.cells):

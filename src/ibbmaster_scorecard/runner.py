@@ -43,43 +43,34 @@ PASSWORD = "of-the-scorecard"  # some libraries cannot log in without one
 SILENCE_S = 12.0  # without progress: it hangs
 SILENCE_PER_START = 4.0
 LIMIT_S = 120.0
-START_S = 60.0  # for a process to say its first word
-QUIET_S = 2.0  # everything was sent, and nothing comes any more
+START_S = 60.0  # until a process says its first word
+QUIET_S = 2.0  # after everything was sent, without anything new
 CALM_S = 0.3  # without a new statement, before anything is written
 CALM_S_MAX = 3.0
-SETTLE_S = 0.4  # after the marker, to see whether more comes
+SETTLE_S = 0.4  # after the marker, for more
 STEP_S = 0.02
-SAME_MAX = 5  # a line that comes more often is no progress
+SAME_MAX = 5  # of one line, that count as progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunTimes:
-    """How long a run waits, in seconds; what a machine needs to start a consumer is added.
+    """How long a run waits, in seconds; the start of a consumer is added."""
 
-    Attributes:
-        silence_s: without progress, before it is said to hang; None: 12, and four times the adapter's `start_s`.
-        limit_s: for each stage of a run: until it follows, until it has what is written, until it has the marker.
-    """
-
-    silence_s: float | None = None
-    limit_s: float = LIMIT_S
+    silence_s: float | None = None  # without progress, until it hangs; None: 12, and four times the adapter's `start_s`
+    limit_s: float = LIMIT_S  # of each stage: until it follows, has what is written, has the marker
 
     def silence(self, adapter: Adapter) -> float:
-        """Of one consumer."""
         return SILENCE_S + SILENCE_PER_START * adapter.start_s if self.silence_s is None else self.silence_s
 
     def limit(self, adapter: Adapter) -> float:
-        """Of each stage."""
         return self.limit_s + 10 * adapter.start_s
 
 
 def described(adapter: Adapter) -> ConsumerResult:
-    """A consumer as results name it."""
     return ConsumerResult(name=adapter.name, title=adapter.title, package=adapter.package, registry=adapter.registry)
 
 
 def described_scenario(card: Card) -> ScenarioResult:
-    """A scenario as results name it."""
     return ScenarioResult(
         name=card.name,
         title=card.title,
@@ -93,20 +84,19 @@ def described_scenario(card: Card) -> ScenarioResult:
 
 
 def run_card(adapter: Adapter, card: Card, times: RunTimes | None = None) -> Cell:
-    """Put one consumer through one scenario; what cannot be run is a cell that says why."""
+    """Put one consumer through one scenario; the cell of an impossible run says why."""
     return run_and_ask(adapter, card, times or RunTimes())[0]
 
 
 def served_alone(scenario: Scenario) -> AbstractContextManager[FixturePrimary]:
-    """The primary of a scenario, as runs have it unless they are given another one."""
     return scenario.serving(password=PASSWORD)
 
 
 def run_and_ask(
     adapter: Adapter, card: Card, times: RunTimes, over: threading.Event | None = None, serve: Serve = served_alone
 ) -> tuple[Cell, str]:
-    """`run_card`, and what the consumer says of its version; `serve` makes the primary of its scenario. Raises
-    RunOverError: `over` was set meanwhile."""
+    """`run_card`, and the consumer's version; `serve` makes the primary. Raises RunOverError: `over` was set
+    meanwhile."""
     begun = time.monotonic()
     try:
         command = build(adapter)
@@ -115,20 +105,20 @@ def run_and_ask(
         with tempfile.TemporaryDirectory(prefix="ibbmaster-scorecard-", ignore_cleanup_errors=True) as directory:
             run = _Run(adapter, card, command, Path(directory), times, over, serve)
             return run.cell(begun), run.version
-    except (IbbMasterError, OSError, ValueError) as error:  # one scenario that cannot be run shall not end all
+    except (IbbMasterError, OSError, ValueError) as error:  # the other runs go on
         seconds = round(time.monotonic() - begun, 2)
         return Cell(consumer=adapter.name, scenario=card.name, not_run=str(error), seconds=seconds), ""
 
 
 class RunOverError(Exception):
-    """A run was broken off by its user."""
+    """The user ended a run."""
 
 
 def run_matrix(
     adapters: Sequence[Adapter], cards: Sequence[Card], times: RunTimes | None = None, *, jobs: int = 1
 ) -> Generator[tuple[Cell, str]]:
-    """Put each consumer through each scenario, `jobs` at a time; gives each cell when it is there, and a version.
-    Closing it breaks off what runs."""
+    """Put each consumer through each scenario, `jobs` at a time; yields each cell when it is ready, and a version.
+    Closing it ends what runs."""
     over = threading.Event()
     with ThreadPoolExecutor(jobs, thread_name_prefix="ibbmaster-scorecard") as pool:
         waiting = {
@@ -143,8 +133,6 @@ def run_matrix(
 
 
 class _Run:
-    """One consumer, one scenario."""
-
     def __init__(
         self,
         adapter: Adapter,
@@ -170,7 +158,6 @@ class _Run:
 
     @property
     def version(self) -> str:
-        """What the consumer said of itself."""
         return next((event.text for event in self.supervised.told if event.what == "version"), "")
 
     def cell(self, begun: float) -> Cell:
@@ -188,7 +175,7 @@ class _Run:
                 self._follow_until_calm()
                 written += self._write_live()
                 self._follow_until(lambda: self._has_come_through(written))
-                self.silence_s /= 2  # what makes no progress has had its time
+                self.silence_s /= 2  # it has had its time
                 before, lines = str(primary.log.position), len(self.supervised.told)
                 with primary.transaction(format=RowFormat()):
                     primary.table(MARKER).insert(id=1)
@@ -218,7 +205,7 @@ class _Run:
     # Writing --------------------------------------------------------------------------------------
 
     def _write_live(self) -> list[LoggedGroup]:
-        """Write the groups of the scenario, those without a time as one: the stream sees nothing in between."""
+        """Write the groups of the scenario; those without a time as one, so that the stream sees nothing in between."""
         found: list[LoggedGroup] = []
         begun = time.monotonic()
         for is_timed, groups in itertools.groupby(self.card.live_groups(), lambda group: group.at is not None):
@@ -241,13 +228,13 @@ class _Run:
         try:
             self.primary.in_loop(write)
         except (ConfigurationError, trio.RunFinishedError):
-            write()  # it is down just now
+            write()  # it is down
         return found
 
     # Following ------------------------------------------------------------------------------------
 
     def _follow_until(self, is_so: Any) -> None:
-        """Follow until something is so, the consumer has ended, or made no progress for a time."""
+        """Follow until something is so, the consumer has ended, or made no progress for too long."""
         self.progress_at = time.monotonic()
         limit = self.progress_at + self.limit_s
         while not is_so():
@@ -265,7 +252,7 @@ class _Run:
     def _follow_until_calm(self) -> None:
         """Let it finish what it does at its start: some log in a second time, to ask for tables."""
         if not self.primary.connections:
-            return  # wherever it is, nothing will be seen of it
+            return  # it cannot be seen
         begun = calm_since = time.monotonic()
         asked = 0
         while time.monotonic() < min(calm_since + CALM_S, begun + CALM_S_MAX) and not self.supervised.has_ended:
@@ -290,21 +277,21 @@ class _Run:
             self.fault_at = now
 
     def _is_new(self, event: ToldEvent) -> bool:
-        """Whether a line says that it comes further: what it tells for ever does not."""
+        """Whether a line is progress, and not an endless repetition."""
         line = hash(str(event))
         self.told[line] += 1
         return (event.is_progress or event.what == "version") and self.told[line] <= SAME_MAX
 
     def _follows(self) -> bool:
-        """Whether it follows: a dump has begun, or it tells where it is. Where a consumer is that begins where the
-        primary is, it knows only once it has stored that."""
+        """Whether it follows: a dump has begun, or it tells where it is. A consumer that begins where the primary is
+        knows its place only once it has stored it."""
         if any(event.is_progress or event.what == "position" for event in self.supervised.told):
             return True
         return self.adapter.start != "now" and any(connection.sent for _, connection in self.dumps)
 
     def _has_come_through(self, groups: Sequence[LoggedGroup]) -> bool:
-        """Whether the faults have happened and all was told; or all was sent and nothing comes any more."""
-        if not self.primary.faults.plan.unfinished and self._has_told(groups):
+        """Whether the faults have happened and all was told; or all was sent and nothing more comes."""
+        if not self.primary.faults.unfinished and self._has_told(groups):
             return True
         if time.monotonic() < self.progress_at + QUIET_S + self.card.delay_ms / 100:
             return False
@@ -314,7 +301,7 @@ class _Run:
         )
 
     def _has_told(self, groups: Sequence[LoggedGroup]) -> bool:
-        """Whether as much was told as these groups are, perhaps with other values, or the commit of the last one."""
+        """Whether enough changes were told, perhaps with other values, or the commit of the last group."""
         told = self.supervised.told
         changes = sum(len(group.changes) for group in groups)
         if sum(event.what in ("change", "statement") for event in told) >= changes:
@@ -322,7 +309,7 @@ class _Run:
         return any(event.what == "commit" and event.gtid == groups[-1].gtid for event in told)
 
     def _has_told_marker(self, marker: LoggedGroup, lines: int) -> bool:
-        """Whether the marker was told; the primary may have lost a group of its GTID before."""
+        """Whether the marker was told; the primary may have lost an earlier group of its GTID."""
         return any(
             event.table == MARKER or (event.what == "commit" and event.gtid == marker.gtid)
             for event in self.supervised.told[lines:]
@@ -339,7 +326,7 @@ class _Run:
         return expected + groups[-1:]
 
     def _record(self, groups: list[LoggedGroup], begun: float) -> RunRecord:
-        """What was seen. Raises ConfigurationError: the adapter has printed something that means nothing."""
+        """What was seen. Raises ConfigurationError: the adapter broke the protocol."""
         supervised, faults = self.supervised, self.primary.faults
         if supervised.problem:
             raise ConfigurationError(supervised.problem)
@@ -357,6 +344,6 @@ class _Run:
             dumps=self.dumps,
             faults=faults.done,
             fault_at=self.fault_at,
-            unfinished=faults.plan.unfinished,
+            unfinished=faults.unfinished,
             seconds=time.monotonic() - begun,
         )

@@ -15,15 +15,15 @@ MOMENT_SIZE_MAX = 40  # characters
 
 
 class BitValue(int):
-    """The value of a BIT column, which some libraries give as digits of 0 and 1, or as bytes."""
+    """A value of a BIT column, for which some libraries give digits of 0 and 1, or bytes."""
 
 
 class PaddedBytes(bytes):
-    """The value of a BINARY column, which some libraries give as the log has it: without the zeros at its end."""
+    """A value of a BINARY column, which some libraries give without the zeros at its end, as in the log."""
 
 
 class EncodedText(str):
-    """Text of a character set, whose bytes some libraries leave to their users to decode."""
+    """Text of a character set, whose bytes some libraries do not decode."""
 
     charset: str
 
@@ -35,7 +35,6 @@ class EncodedText(str):
 
 
 def is_same_value(logged: Any, told: Any) -> bool:
-    """Whether a value that was told is the one that was logged, whichever way a language writes it."""
     if logged is None or told is None:
         return logged is None and told is None
     if isinstance(logged, bytes):
@@ -108,7 +107,6 @@ def _is_same_json(logged: str, told: str) -> bool:
 
 
 def shown_value(value: Any) -> str:
-    """A value in a line."""
     if isinstance(value, bytes):
         return f"0x{value.hex()}"[:80]
     return str(value)[:80] if not isinstance(value, str) else repr(value[:80])

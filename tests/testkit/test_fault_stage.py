@@ -1,14 +1,10 @@
 """Each fault reaches the wire as it was asked for, at the place it names; and nothing else changes there."""
 
 import contextlib
-import dataclasses
 import gc
-import itertools
 import pathlib
 import socket
 import struct
-import tempfile
-import threading
 import time
 import zlib
 
@@ -16,16 +12,11 @@ import pymysql
 import pytest
 import trio
 
-from ibbmaster.api.serving import check_options, serve_checked
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.gtid import Gtid
-from ibbmaster.primary.server import dumping
 from ibbmaster.replication.event.types import EventType
-from ibbmaster.testkit import fixture_log
 from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.primary import FixturePrimary
-from ibbmaster.testkit.stream_places import StreamPlaces
 from tests.machinery.events import event_offsets
 from tests.tap import LOGS, ask_for_dump, framed, listen_in, serving, tap
 
@@ -569,125 +560,19 @@ def test_what_has_a_time_needs_a_scenario():
         primary.faults.add(action="crash", at=1)
 
 
-# While nothing is planned ----------------------------------------------------------------------
-
-
-class Dumped:
-    """A dump that waits at the end of a log; PyMySQL sees to it that the numbers of packets follow each other."""
-
-    def __init__(self, port):
-        self._connection, self.types = ask_for_dump(port, flags=2), []
-
-    def read_until(self, landmark, count=1):
-        """Whatever comes, up to so many events of a type; whether they came before the end."""
-        while count:
-            try:
-                event_type = self._connection._read_packet().get_all_data()[5]
-            except pymysql.err.OperationalError:
-                return False
-            self.types.append(event_type)
-            count -= event_type == landmark
-        return True
-
-    def close(self):
-        self._connection._force_close()
-
-
-@contextlib.contextmanager
-def growing(faults, **options):
-    """A log that grows, served with faults and nobody else who reads: its port, and how to write a group."""
-    checked = check_options(tls="off", **options)
-    checked = dataclasses.replace(
-        checked, primary=dataclasses.replace(checked.primary, stages=(faults.stage,), observer=faults)
-    )
-    with (
-        tempfile.TemporaryDirectory() as directory,
-        fixture_log(pathlib.Path(directory)) as log,
-        serve_checked(log, checked) as served,
-    ):
-        numbers = itertools.count(1)
-
-        def write():
-            gtid = f"0-1-{next(numbers)}"
-            log.append(gtid, "INSERT INTO shop.t VALUES (1)")
-            return gtid
-
-        yield served.port, write
-
-
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
-def test_a_dump_is_not_read_before_something_is_planned_and_is_cut_where_it_is_then(monkeypatch, profile):
-    seen = []
-    look = StreamPlaces.look
-    monkeypatch.setattr(StreamPlaces, "look", lambda places, payload: seen.append(payload[5]) or look(places, payload))
-    faults = Faults()
-    with growing(faults, profile=profile) as (port, write), contextlib.closing(Dumped(port)) as dump:
-        for _ in range(300):  # numbers go round
-            write()
-        assert dump.read_until(EventType.XID, 300)
-        for _ in range(5):
-            write()
-            assert dump.read_until(EventType.XID)
-        assert EventType.GTID not in seen
-        faults.add("after query", action="cut", by="end", gtid="0-1-307")
-        write()
-        assert dump.read_until(EventType.XID)
-        write()
-        assert not dump.read_until(EventType.XID)
-        assert dump.types[-2:] == [EventType.GTID, EventType.QUERY]
-        assert [record.gtid for record in faults.done] == ["0-1-307"]
-
-
-def test_a_dump_whose_numbers_were_changed_is_read_on():
-    faults = planned("at gtid", action="drop", gtid="0-1-2")
-    with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
-        for _ in range(20):
-            write()
-        assert dump.read_until(EventType.XID, 19)
-        faults.add("before commit", action="cut", by="end", gtid="0-1-21")
-        write()
-        assert not dump.read_until(EventType.XID)
-        assert len(faults.done) == 2
-
-
-def test_what_is_planned_before_a_group_is_written_is_about_it_though_the_dump_has_not_waited_since(monkeypatch):
-    faults = Faults()
-    planned = []
-
-    def send_and_plan(data, sink):
-        left = left_of(data, sink)
-        if not planned:
-            with one_by_one:
-                faults.add("before gtid", action="cut", by="end")
-                planned.append(write())
-        return left
-
-    one_by_one = threading.Lock()
-    left_of = dumping.left_of
-    monkeypatch.setattr(dumping, "left_of", send_and_plan)
-    with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
-        for _ in range(50_000):  # of a thousand the dump waits for few
-            with one_by_one:
-                write()
-            if not dump.read_until(EventType.XID):
-                break
-        assert planned
-        (record,) = faults.done
-        assert Gtid.parse(record.gtid).seq_no <= Gtid.parse(planned[0]).seq_no
-
-
-def test_what_was_sent_unread_is_counted():
-    faults = Faults()
-    with growing(faults) as (port, write), contextlib.closing(Dumped(port)) as dump:
-        write()
-        assert dump.read_until(EventType.XID)
-        write()
-        assert dump.read_until(EventType.XID)
-        faults.add("before gtid", action="cut", by="end")
-        write()
-        assert not dump.read_until(EventType.XID)
-    with growing(Faults()) as (port, write):
-        write()
-        write()
-        expected = len(listen_in(port).data) - len(EOF_PACKET) - 4
-    assert [record.sent_bytes for record in faults.done] == [expected]
+def test_what_is_planned_while_a_dump_waits_is_about_the_groups_that_follow(profile):
+    with FixturePrimary(profile=profile) as primary, contextlib.closing(ask_for_dump(primary.port)) as dump:
+        for _ in range(300):  # numbers of packets go round
+            primary.log.append(primary.named({}), "INSERT INTO shop.t VALUES (1)")
+        while [str(gtid) for gtid in primary.connections[0].sent_gtids][-1:] != ["0-1-300"]:
+            dump._read_packet()
+        primary.fault("after query", action="cut", by="end", gtid="0-1-302")
+        for _ in range(2):
+            primary.log.append(primary.named({}), "INSERT INTO shop.t VALUES (1)")
+        types = []
+        with contextlib.suppress(pymysql.err.OperationalError):
+            while True:
+                types.append(dump._read_packet().get_all_data()[5])
+        assert types[-2:] == [EventType.GTID, EventType.QUERY]
+        assert [record.gtid for record in primary.faults.done] == ["0-1-302"]

@@ -13,7 +13,7 @@ from ibbmaster.primary.server.options import ConnectionStep
 from ibbmaster.replication.wire.command import BinlogDump
 from ibbmaster.replication.wire.response import Err
 from ibbmaster.testkit import FixturePrimary
-from ibbmaster.testkit.fault_stage import Faults
+from ibbmaster.testkit.fault_stage import Faults, ReadingStage
 
 
 @pytest.fixture
@@ -177,26 +177,14 @@ class Interfering(Faults):
         return Shortening()
 
 
-class Reading:
-    """A stage that reads every block."""
-
-    only_counts = False
-
-    def note_border(self):
-        pass
-
-    def note_sent(self, size):
-        raise AssertionError
-
-
-class Shortening(Reading):
+class Shortening(ReadingStage):
     async def pass_on(self, block, send):
         from ibbmaster.primary.streaming.block import plain_block
 
         await send(plain_block(bytes(block.data())[:-1], block.after))
 
 
-class Cutting(Reading):
+class Cutting(ReadingStage):
     """Cuts a dump off once enough of it was sent, by a reset or in order."""
 
     def __init__(self, session, is_enough, resets):
@@ -213,8 +201,8 @@ class Cutting(Reading):
 @pytest.mark.parametrize("resets", [True, False])
 def test_what_was_not_acknowledged_before_a_reset_may_be_lost_and_else_comes(resets):
     faults = Interfering()
+    faults.stage = lambda session: Cutting(session, lambda: len(primary.connections[0].sent_gtids) == 3, resets)
     with FixturePrimary(faults=faults) as primary:
-        faults.stage = lambda session: Cutting(session, lambda: len(primary.connections[0].sent_gtids) == 3, resets)
         primary.table("shop.t", id="int primary key", data="mediumblob").insert(id=1, data=bytes(12_000))
         with dumping(primary, buffer_bytes=4096) as connection:
             (seen,) = primary.connections

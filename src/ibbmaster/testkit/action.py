@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias, dataclass_transform
+from typing import ClassVar, dataclass_transform
 
 from ibbmaster.facts import rows_of
 from .fixture_logs import TORN
@@ -15,7 +15,7 @@ from .place import Landmark, Side
 BORDERS = frozenset((Side.BEFORE, Side.AFTER))
 ANYWHERE = BORDERS | {Side.INSIDE}
 EVENTS = frozenset((Side.AT,))
-#: Steps of a conversation at which nothing can be sent in place of what would have come.
+#: Steps of a conversation at which nothing else can be sent instead.
 UNANSWERED = frozenset(
     (
         (Landmark.GREETING, Side.AFTER),
@@ -28,14 +28,11 @@ ACTIONS: dict[str, type[FaultAction]] = {}  # by their words
 LOGIN = frozenset(((Landmark.HANDSHAKE, Side.BEFORE), (Landmark.LOGIN, Side.BEFORE)))
 
 
-FaultyPrimary: TypeAlias = Incidents
-
-
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class FaultAction:
-    """What goes wrong at a place. `word` names it in scenarios; it can happen on these `sides` of an event or a packet,
-    and, if `in_conversation`, at each step but those in `not_at`."""
+    """What goes wrong. `word` names it in scenarios; it can happen on these `sides` of an event or a packet, and, if
+    `in_conversation`, at each step but those in `not_at`."""
 
     word: ClassVar[str]
     sides: ClassVar[frozenset[Side]] = EVENTS
@@ -43,7 +40,7 @@ class FaultAction:
     not_at: ClassVar[frozenset[tuple[Landmark, Side]]] = frozenset()
 
     def __init_subclass__(cls, **told: object) -> None:
-        """Make each kind of action a dataclass, with what is told of it."""
+        """Make each kind of action a dataclass, with these class attributes."""
         for name, value in told.items():
             setattr(cls, name, value)
         dataclass(frozen=True, kw_only=True)(cls)
@@ -169,10 +166,10 @@ class InsertEvent(FaultAction, word="insert", sides=BORDERS):
 
 
 class PrimaryAction(FaultAction, ABC, sides=ANYWHERE, in_conversation=True):
-    """What happens to the primary as a whole, at a place or at a time."""
+    """What happens to the whole primary, at a place or at a time."""
 
     @abstractmethod
-    def happen(self, primary: FaultyPrimary) -> None:
+    def happen(self, primary: Incidents) -> None:
         """Do it; this may take as long as it says."""
 
 
@@ -182,7 +179,7 @@ class CrashPrimary(PrimaryAction, word="crash"):
     closed_s: float = 0.0
     torn: str | None = None
 
-    def happen(self, primary: FaultyPrimary) -> None:
+    def happen(self, primary: Incidents) -> None:
         primary.crash(self.torn)
         primary.restart(self.closed_s)
 
@@ -193,7 +190,7 @@ class RestartPrimary(PrimaryAction, word="restart"):
     closed_s: float = 0.0
     profile: str | None = None
 
-    def happen(self, primary: FaultyPrimary) -> None:
+    def happen(self, primary: Incidents) -> None:
         primary.stop()
         primary.restart(self.closed_s, profile=self.profile)
 
@@ -201,7 +198,7 @@ class RestartPrimary(PrimaryAction, word="restart"):
 class PurgeFiles(PrimaryAction, word="purge"):
     """Remove every file of the log but the newest; dumps that read them are reset, and find their place purged."""
 
-    def happen(self, primary: FaultyPrimary) -> None:
+    def happen(self, primary: Incidents) -> None:
         primary.purge()
 
 
@@ -212,7 +209,7 @@ class FailOver(PrimaryAction, word="failover"):
     add: int = 0
     server_id: int | None = None
 
-    def happen(self, primary: FaultyPrimary) -> None:
+    def happen(self, primary: Incidents) -> None:
         primary.fail_over(lose=self.lose, add=self.add, server_id=self.server_id)
 
 
@@ -221,7 +218,7 @@ class MoveClock(PrimaryAction, word="clock"):
 
     seconds: float
 
-    def happen(self, primary: FaultyPrimary) -> None:
+    def happen(self, primary: Incidents) -> None:
         primary.clock.advance(self.seconds)
 
 
@@ -233,6 +230,6 @@ CHOICES: dict[tuple[str, str], tuple[str, ...]] = {
     ("insert", "event"): ("rotate", "format", "heartbeat", "stop"),
 }
 NUMBER_MAX = 3600
-#: From where to where numbers may be, where that is not from 0 to `NUMBER_MAX`; sizes of texts, from 0.
+#: The bounds of numbers other than 0 and `NUMBER_MAX`.
 BOUNDS = {(word, key): (int(low), int(high)) for word, key, low, high in rows_of(__package__, "action_bounds")}
 TEXT_SIZES: dict[tuple[str, str], tuple[int, int]] = {("error", "state"): (5, 5), ("insert", "file"): (0, 511)}

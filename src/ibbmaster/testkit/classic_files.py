@@ -1,4 +1,4 @@
-"""A log as traditional binlog files, as the server writes them that a profile names."""
+"""A log as traditional binlog files, as the server of a profile writes them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,6 @@ class ClassicFiles:
 
     @property
     def paths(self) -> list[Path]:
-        """The files so far."""
         return [self._directory / name for name in self._writer.names]
 
     @property

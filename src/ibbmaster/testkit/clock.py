@@ -1,4 +1,4 @@
-"""What time it is in a log that a test writes."""
+"""The time in a log that a test writes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class FixtureClock:
-    """A clock that a test moves, forward or back as clocks of servers go."""
+    """A clock that a test moves, forward or back."""
 
     def __init__(self, begin: datetime | float = BEGIN) -> None:
         self.set(begin)
@@ -25,7 +25,7 @@ class FixtureClock:
 
     @property
     def microseconds(self) -> int:
-        """The microseconds in statements, beyond the whole seconds."""
+        """The microseconds in statements, beyond whole seconds."""
         return round(self._now * 1e6) % 1_000_000
 
     def set(self, moment: datetime | float) -> None:
@@ -39,7 +39,7 @@ class FixtureClock:
         self._now += seconds
 
     def text(self, digits: int = 0) -> str:
-        """The time in UTC as CURRENT_TIMESTAMP(digits) gives it."""
+        """CURRENT_TIMESTAMP(digits) in UTC."""
         moment = datetime(1970, 1, 1) + timedelta(microseconds=round(self._now * 1e6))
         text = f"{moment:%Y-%m-%d %H:%M:%S}"
         return f"{text}.{moment.microsecond:06}"[: len(text) + 1 + digits] if digits else text

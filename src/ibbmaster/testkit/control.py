@@ -29,15 +29,13 @@ Answer = Mapping[str, Any]
 
 
 class ControlSocket:
-    """Listens on a port of this machine, in threads of its own, until it is closed.
-
-    `do` names the question in an object; the answer has `ok`, and `error` if that is false. `stop` calls `on_stop`. The
-    first question of a connection carries the `token`, which a page in a browser of this machine does not know. A line
-    without an object ends the connection.
-    """
+    """Listens on a port of this machine, in threads of its own, until it is closed. `do` names the question in an
+    object; the answer has `ok`, and `error` if that is false. `stop` calls `on_stop`. The first question of a
+    connection carries the `token`, which a page in a browser of this machine does not know. A line without an object
+    ends the connection."""
 
     def __init__(self, primary: FixturePrimary, on_stop: Callable[[], None] = lambda: None) -> None:
-        self.token = secrets.token_urlsafe(TOKEN_SIZE)  # what who asks has to know
+        self.token = secrets.token_urlsafe(TOKEN_SIZE)  # for askers
         self._primary = primary
         self._on_stop = on_stop
         self._places = threading.BoundedSemaphore(CONNECTIONS_MAX)
@@ -47,11 +45,9 @@ class ControlSocket:
 
     @property
     def address(self) -> str:
-        """Where it listens: `127.0.0.1:PORT`."""
         return f"127.0.0.1:{self._server.server_address[1]}"
 
     def close(self) -> None:
-        """Listen no more."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -63,12 +59,10 @@ class ControlSocket:
         self.close()
 
     def is_known(self, asked: Mapping[str, Any]) -> bool:
-        """Whether a question has the token."""
         token = asked.get("token")
         return isinstance(token, str) and hmac.compare_digest(token.encode("utf-8", "replace"), self.token.encode())
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """The answer to one question."""
         asked = {name: value for name, value in question.items() if name != "token"}
         try:
             verb = asked.pop("do", None)
@@ -86,7 +80,6 @@ class ControlSocket:
         return self._places.acquire(blocking=False)
 
     def leave(self) -> None:
-        """A connection has ended."""
         self._places.release()
 
     # Questions ----------------------------------------------------------------------------------
@@ -143,7 +136,7 @@ class ControlSocket:
 
 
 _QUESTIONS: dict[str, tuple[Callable[[ControlSocket, dict[str, Any]], Answer], tuple[str, ...] | None]] = {
-    "fault": (ControlSocket._fault, None),  # whose keys are for those who make faults of them
+    "fault": (ControlSocket._fault, None),  # `PlannedFault` checks its keys
     "now": (ControlSocket._now, None),
     "clear": (ControlSocket._clear, ()),
     "faults": (ControlSocket._faults, ("timeout",)),
@@ -168,7 +161,7 @@ class _Server(socketserver.ThreadingTCPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        pass  # who asks has gone
+        pass  # the asker has gone
 
 
 class _Handler(socketserver.StreamRequestHandler):

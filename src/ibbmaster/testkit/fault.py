@@ -1,8 +1,5 @@
-"""Faults as values: what goes wrong, where, and how often.
-
-A fault is written as a table of TOML, as keyword arguments, or as a line: `place = "after gtid"`,
-`gtid = "0-1-7"`, `action = "cut"`, and what the action needs; or `cut after gtid; gtid=0-1-7`.
-"""
+"""Faults as values. One is written as a table of TOML, as keyword arguments, or as a line: `place = "after gtid"`,
+`gtid = "0-1-7"`, `action = "cut"`, and what the action needs; or `cut after gtid; gtid=0-1-7`."""
 
 from __future__ import annotations
 
@@ -59,7 +56,7 @@ class PlannedFault:
 
     @classmethod
     def parse(cls, line: str) -> Self:
-        """A fault from a line as `cut after gtid; gtid=0-1-7; by=end`. Raises ConfigurationError: it is no fault."""
+        """A fault from a line as `cut after gtid; gtid=0-1-7; by=end`; errors as `of`."""
         return cls.of(table_of(line))
 
     def _check(self) -> None:
@@ -137,7 +134,7 @@ def _action(kind: type[FaultAction], given: Mapping[str, object]) -> FaultAction
 
 
 def _checked(kind: type[FaultAction], name: str, wanted: object, value: Any) -> Any:
-    """A value of the type a field has, and within its bounds."""
+    """A value of its type, and within its bounds."""
     choices = CHOICES.get((kind.word, name))
     if choices is not None and value not in choices:
         raise ConfigurationError(f"{kind.word}: {name} {shown(value)}: expected one of {', '.join(choices)}")
@@ -165,7 +162,6 @@ def _count(kind: type[FaultAction], name: str, value: object) -> int | None:
 
 
 def _value(text: str, *, is_text: bool) -> object:
-    """A value of TOML, or a text without quotes."""
     if is_text and not text.startswith(("'", '"')):
         return text
     try:

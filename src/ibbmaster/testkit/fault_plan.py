@@ -1,4 +1,4 @@
-"""The faults that are to come, and those that have happened; asked from every connection and every thread."""
+"""The faults to come, and those that have happened; asked from every connection and every thread."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class FaultRecord:
 
     fault: PlannedFault
     connection_id: int | None = None  # None: it happened at a time, to the whole primary
-    sent_bytes: int = 0  # how much of the dump the client was sent before
-    gtid: str | None = None  # the group the stream was in
-    event: bytes = b""  # the event as it would have been sent, its first 4096 bytes
+    sent_bytes: int = 0  # of the dump, to the client, before it
+    gtid: str | None = None  # of the stream's group
+    event: bytes = b""  # as it would have been sent, its first 4096 bytes
     problem: str = ""  # why it could not happen
 
 
@@ -84,15 +84,13 @@ class FaultPlan:
         return [*waiting, *self._begun]
 
     def finish(self, fault: PlannedFault) -> None:
-        """Something that happened to the whole primary is over."""
+        """A fault of the whole primary is over."""
         with self._lock, contextlib.suppress(ValueError):
             self._begun.remove(fault)
 
     def note(self, record: FaultRecord) -> None:
-        """Record a fault that happened, or why it could not."""
         if len(self.done) < RECORDS_MAX:
             self.done.append(replace(record, event=record.event[:EVENT_KEPT_MAX]))
 
     def random_bytes(self, fault: PlannedFault, count: int) -> bytes:
-        """Bytes that depend on the seed and the fault alone."""
         return random.Random(f"{self.seed} {fault}").randbytes(count)

@@ -24,16 +24,16 @@ from ibbmaster.primary.streaming.sink import Send
 from ibbmaster.replication.wire.command import AnyCommand, BinlogDump, QueryCommand, RegisterReplica
 from ibbmaster.replication.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, Response, ResultSet
 from . import action as actions
-from .action import FaultyPrimary, PrimaryAction
+from .action import PrimaryAction
 from .fault import PlannedFault
 from .fault_plan import FaultPlan, FaultRecord
-from .incident import close_by_reset
+from .incident import Incidents, close_by_reset
 from .place import Landmark, Side
 from .stream_editor import StreamEditor
 
 POLL_S = 0.005
-DRAIN_S = 5.0  # a client that reads slower loses what it has not read
-DRIP_PIECES_PER_S = 1000  # no more than this number of bytes are sent one by one
+DRAIN_S = 5.0  # a slower client loses what it has not read
+DRIP_PIECES_PER_S = 1000  # above this rate several bytes are a piece
 _SET_FAULT = re.compile(
     rb"\s*SET\s+GLOBAL\s+ibb_fault\s*=\s*(?:'((?:[^'\\]|\\.|'')*)'|\"([^\"\\]*)\")\s*;?\s*", re.I | re.S
 )
@@ -48,8 +48,6 @@ _OF_COMMAND = {QueryCommand: Landmark.STATEMENT, RegisterReplica: Landmark.REGIS
 
 @dataclass(slots=True)
 class _Conversation:
-    """What was counted of one connection."""
-
     number: int
     has_asked: bool = False
     counts: Counter[tuple[Side, Landmark]] = field(default_factory=Counter)
@@ -59,30 +57,28 @@ class _Conversation:
 class Faults(FaultPlan):
     """The faults of one primary, whose options get `stage` and this object.
 
-    A dump is read only while something is planned, so that its numbers of places count from then on; a `Witness` always
-    reads. With `takes_statements`, `SET GLOBAL ibb_fault = 'cut after gtid; gtid=0-1-7'` over any connection plans a
-    fault, and `SET GLOBAL ibb_fault = ''` clears the plan.
+    With `takes_statements`, `SET GLOBAL ibb_fault = 'cut after gtid; gtid=0-1-7'` over any connection plans a fault,
+    and `SET GLOBAL ibb_fault = ''` clears the plan.
     """
 
     def __init__(self, seed: int = 0, *, takes_statements: bool = False) -> None:
         super().__init__(seed)
-        self.plan: FaultPlan = self  # for those who watch it
         self.takes_statements = takes_statements
-        self._primary: FaultyPrimary | None = None
+        self._primary: Incidents | None = None
         self._conversations: dict[int, _Conversation] = {}
         self._connections = 0
         self._asked_dumps = 0
         self._dumps = 0
         self._is_down = False
-        self._one_by_one = threading.Lock()  # for what concerns the whole primary
+        self._one_by_one = threading.Lock()  # of the whole primary
 
-    def attach(self, primary: FaultyPrimary) -> None:
+    def attach(self, primary: Incidents) -> None:
         """Set the primary that crashes, fails over and so on."""
         self._primary = primary
 
     def add(self, place: str | None = None, **given: object) -> PlannedFault:
-        """Plan a fault: `add("after gtid", action="cut", gtid="0-1-7", by="end")`. Raises ConfigurationError: a key
-        or a value means nothing."""
+        """Plan a fault: `add("after gtid", action="cut", gtid="0-1-7", by="end")`. Raises ConfigurationError: a key or
+        a value means nothing."""
         return self.add_fault(PlannedFault.of({**({} if place is None else {"place": place}), **given}))
 
     def add_fault(self, fault: PlannedFault) -> PlannedFault:
@@ -96,8 +92,8 @@ class Faults(FaultPlan):
         self._is_down = is_down
 
     def wait(self, timeout: float = 10.0) -> None:
-        """Wait until every fault planned for a place has happened and changed the primary. Raises TimeoutError: one
-        has not, in that number of seconds."""
+        """Wait until every fault planned for a place has happened and changed the primary. Raises TimeoutError: one has
+        not, in `timeout` seconds."""
         deadline = time.monotonic() + timeout
         while waiting := self.unfinished:
             if time.monotonic() > deadline:
@@ -105,7 +101,7 @@ class Faults(FaultPlan):
             time.sleep(POLL_S)
 
     def act(self, fault: PlannedFault) -> None:
-        """Do what concerns the whole primary now; not from its event loop."""
+        """Do a fault of the whole primary now; not from its event loop."""
         assert isinstance(fault.action, PrimaryAction)
         with self._one_by_one:
             problem = ""
@@ -120,7 +116,6 @@ class Faults(FaultPlan):
         self.finish(fault)
 
     def stage(self, session: Session) -> FaultStage:
-        """The stage of a dump."""
         self._dumps += 1
         return FaultStage(self, session, self._dumps)
 
@@ -154,12 +149,11 @@ class Faults(FaultPlan):
         return None
 
     def left(self, session: Session) -> None:
-        """An observer's part: the connection has ended."""
         self._conversations.pop(session.connection_id, None)
 
     async def do(self, fault: PlannedFault, session: Session) -> Response | None:
         """Do a fault to a connection; a response replaces what would come. Raises trio.BrokenResourceError: the
-        connection shall end now."""
+        connection shall end."""
         match fault.action:
             case actions.CutConnection(by="silence"):
                 await _wait(session, math.inf)
@@ -190,11 +184,11 @@ class Faults(FaultPlan):
             case actions.TakeOver():
                 session.end_dump(EndReason.NEWER_DUMP)
             case PrimaryAction():
-                with trio.CancelScope() as session.waiting:  # a stop waits for the dump, which shall not wait for it
+                with trio.CancelScope() as session.waiting:  # a stop waits for the dump: no deadlock
                     await trio.to_thread.run_sync(self.act, fault, abandon_on_cancel=True)
                 session.waiting = None
                 if isinstance(fault.action, actions.RestartPrimary) and session.dump_server_id is not None:
-                    session.end_dump(EndReason.SHUTDOWN)  # also where there was none to stop: nothing more is sent
+                    session.end_dump(EndReason.SHUTDOWN)  # also if nothing was stopped: nothing more is sent
         return None
 
     async def _happen(
@@ -248,9 +242,20 @@ class Faults(FaultPlan):
         return Ok()
 
 
-class FaultStage:
-    """One dump: a `StreamEditor` edits its packets, and this does what the editor says. It reads nothing while
-    nothing is planned and the stream is unchanged."""
+class ReadingStage:
+    """A stage that reads every event: packets are never sent past it."""
+
+    only_counts = False
+
+    def note_border(self) -> None:
+        """Nothing changes between two groups."""
+
+    def note_sent(self, size: int) -> None:
+        raise AssertionError("a pump has sent past a stage that reads")
+
+
+class FaultStage(ReadingStage):
+    """One dump: a `StreamEditor` edits its packets, and this does what the editor says."""
 
     def __init__(self, faults: Faults, session: Session, number: int) -> None:
         self._faults = faults
@@ -259,26 +264,8 @@ class FaultStage:
             faults, connection_id=session.connection_id, number=number, replica=session.dump_server_id
         )
         self._bytes_per_s = 0.0
-        self._is_at_border = self._is_resting = False
-
-    @property
-    def only_counts(self) -> bool:
-        return self._is_resting
-
-    def note_border(self) -> None:
-        """Rest from here on, or no longer."""
-        self._is_at_border = True
-        self._is_resting = not self._faults.pending and not self._bytes_per_s and self._editor.may_rest
 
     async def pass_on(self, block: Block, send: Send) -> None:
-        """Send a block as the plan leaves it."""
-        if self._is_at_border:
-            self.note_border()  # something may have been planned since, and be about this block
-            self._is_at_border = False
-        if self._is_resting:
-            await send(block)
-            self.note_sent(len(block))
-            return
         for item in self._editor.edit(block.data()):
             if isinstance(item, bytes):
                 await self._send(item, block, send)
@@ -286,12 +273,6 @@ class FaultStage:
                 self._bytes_per_s = item.action.bytes_per_s
             elif await self._faults.do(item, self._session) is not None:
                 raise trio.BrokenResourceError(f"fault: {item}")
-
-    def note_sent(self, size: int) -> None:
-        """Count bytes that went past the editor."""
-        if size:
-            self._is_at_border = False
-            self._editor.pass_by(size)
 
     async def _send(self, data: bytes, block: Block, send: Send) -> None:
         if not self._bytes_per_s:

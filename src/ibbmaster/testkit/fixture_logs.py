@@ -1,4 +1,4 @@
-"""Logs of tests: made in milliseconds, sound at their end, and torn as a crash in the middle of a write leaves them."""
+"""Logs of tests: made in milliseconds, sound at their end, and torn as by a crash in the middle of a write."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from ibbmaster.storage.ibb.file_name import parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 from ibbmaster.storage.ibb.xa import Xid
 
-FILE_BYTES = "1M"  # so small that a log is made at once
+FILE_BYTES = "1M"  # small, so that a log is made at once
 REDO_BYTES = "1M"
-OPEN_S = 1.0  # in which groups that are open at a crash may end
+OPEN_S = 1.0  # for groups that are open at a crash to end
 POLL_S = 0.001
 CRASHED = "the primary crashed"
 
 
 class FixtureDisk(RealDisk):
-    """A directory that survives the process but no loss of power: syncs, which take most of the time, do nothing."""
+    """A directory without syncs, which take most of the time: it survives the process but no loss of power."""
 
     def __init__(self, directory: Path) -> None:
         super().__init__(directory)
@@ -44,7 +44,7 @@ class FixtureDisk(RealDisk):
         self._tears = is_torn
 
     def die(self) -> None:
-        """Write nothing any more."""
+        """Write nothing more."""
         self._is_dead = True
 
     def write(self, name: str, offset: int, data: Buffer) -> None:

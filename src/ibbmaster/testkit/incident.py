@@ -1,4 +1,4 @@
-"""What happens to a primary of tests as a whole: it crashes, is restarted as another, purged, or replaced."""
+"""What happens to a whole primary of tests: it crashes, is restarted as another, purged, or replaced."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .clock import FixtureClock
 from .fixture_logs import FixtureLog, fixture_log
 
 BY_RESET = struct.pack("ii", 1, 0)  # SO_LINGER on, and zero: closing resets
-PURGE_S = 10.0  # readers of a file that is to be removed leave sooner
+PURGE_S = 10.0  # readers leave sooner
 
 
 class RestartablePrimary(Protocol):
@@ -46,7 +46,7 @@ class RestartablePrimary(Protocol):
 
 
 class Incidents:
-    """Does one thing after the other to a whole primary, not from its event loop. `set_down` hears whether new
+    """Does one thing after the other to a whole primary, not from its event loop. `set_down` is told whether new
     connections are to be reset."""
 
     def __init__(self, primary: RestartablePrimary, set_down: Callable[[bool], None]) -> None:
@@ -62,8 +62,8 @@ class Incidents:
         return self._primary.clock
 
     def crash(self, torn: str | None = None) -> None:
-        """Reset every connection and close the port without a word; `torn` tears the log there. Raises
-        ConfigurationError: `torn` is for logs of tests."""
+        """Reset every connection and close the port; `torn` tears the log there. Raises ConfigurationError: `torn` is
+        for logs of tests."""
         log = self._primary.log
         if torn is not None and not isinstance(log, FixtureLog):
             raise ConfigurationError(f"crash: torn: {log!r} is none that fixture_log has made")
@@ -106,8 +106,8 @@ class Incidents:
             self._closing.wait(0.005)
 
     def fail_over(self, *, lose: int = 0, add: int = 0, server_id: int | None = None) -> None:
-        """Serve another log on the same port: without the last `lose` groups, then `add` groups that change nothing,
-        of server `server_id`, by default the next one."""
+        """Serve another log on the same port: without the last `lose` groups, then `add` groups that change nothing, of
+        server `server_id`, by default the next one."""
         primary, old = self._primary, self._primary.log
         server_id = primary.server_id + 1 if server_id is None else server_id
         scratch = tempfile.TemporaryDirectory(prefix="ibbmaster-failover-")
@@ -128,7 +128,7 @@ class Incidents:
         """Stop waiting, and start nothing more."""
         self._closing.set()
         with self._lock:
-            pass  # who was just starting it has done so
+            pass  # a start that has begun is over
 
     def clean_up(self) -> None:
         """Remove what was made, after its last use."""
@@ -163,7 +163,7 @@ def copy_groups(source: Log, into: WritableLog, *, lose: int = 0) -> None:
 
 
 class GroupCopier:
-    """Copies the groups of a log step by step, event for event; with the one called `last` all the rest."""
+    """Copies the groups of a log step by step, event for event; at the one called `last`, all the rest."""
 
     def __init__(self, source: Log, last: str | None) -> None:
         self._groups = _groups_of(source)
@@ -179,7 +179,6 @@ class GroupCopier:
             raise ConfigurationError(f"recorded {gtid}: the log has no such group behind those named before")
 
     def close(self) -> None:
-        """Read no more."""
         self._groups.close()
 
 

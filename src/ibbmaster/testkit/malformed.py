@@ -1,7 +1,5 @@
 """Events whose parts contradict each other, with right sizes and checksums: each once crashed replicas of MariaDB.
-
-Source: MariaDB 12.3.3, whose replicas refuse them; the number of each is that of its report.
-"""
+Source: MariaDB 12.3.3, whose replicas refuse them; numbers are those of reports."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ ROTATE_POSITION_SIZE = 8
 NAME_OFFSET = 8  # of the database in the body of a TABLE_MAP
 LONG_FILE = b"x" * 2000
 LONG_NAME = b"t" * 255
-HUGE = 0xFFFF_FFF0  # bytes that a compressed event claims to unpack to
+HUGE = 0xFFFF_FFF0  # bytes that a compressed event claims to have
 FORMAT_FIXED = 2 + 50 + 4  # version, server version and time in the body of a FORMAT_DESCRIPTION
 ROWS_V1 = range(EventType.WRITE_ROWS_V1, EventType.DELETE_ROWS_V1 + 1)
 TO_V2 = EventType.WRITE_ROWS - EventType.WRITE_ROWS_V1
@@ -38,11 +36,11 @@ def can_be(event: bytes, how: str) -> bool:
 
 def malformed(event: bytes, how: str) -> bytes:
     """The event to send instead, with a checksum if the original has one; see `can_be`."""
-    if how == "hidden event":  # 40648: the header counts the first of two
+    if how == "hidden event":  # 40648: the header counts the first
         return event + event
     if how == "cut header":  # 40643
         return event[: EVENT_HEADER_SIZE - 6]
-    if how == "almost nothing":  # 40643, of which a checksum would be taken
+    if how == "almost nothing":  # 40643
         return event[:3]
     has_checksum = has_valid_checksum(event)
     plain = event[:-CHECKSUM_SIZE] if has_checksum else event
@@ -97,7 +95,7 @@ def _huge_rows(event: bytes) -> tuple[int, bytes]:  # 39762
     return event[4], event[EVENT_HEADER_SIZE:offset] + claimed + event[offset + 1 + size_size :]
 
 
-#: Which events each can be made of, and what makes another type and body of one; None: it is no event any more.
+#: The types of events that each is made of, and what returns another type and body; None: the result is no event.
 _KINDS: dict[str, tuple[Collection[int], Callable[[bytes], tuple[int, bytes]] | None]] = {
     **dict.fromkeys(("hidden event", "cut header", "almost nothing"), (frozenset(EventType), None)),
     "long file": ((EventType.ROTATE,), _long_file),

@@ -1,8 +1,5 @@
-"""Where the programs of a MariaDB version are, and how to call them without installing them.
-
-A version is the system's own, or a tree of unpacked packages: its programs run through that
-tree's own dynamic loader, so they need neither root nor chroot.
-"""
+"""Where the programs of a MariaDB version are, and how to call them without installing them. They are the system's own,
+or a tree of unpacked packages, whose programs run through its own dynamic loader, without root and chroot."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from ibbmaster.user_cache import cache_directory, distrust
 
 MARIADB_VERSIONS = ("10.11", "11.8")  # oldest first
 SYSTEM = Path("/")
-LIBRARIES = ("usr/lib/*-linux-*", "lib/*-linux-*")  # packages of Debian 12 still have some in the second
+LIBRARIES = ("usr/lib/*-linux-*", "lib/*-linux-*")  # the second in Debian 12
 
 
 class ProgramsMissingError(ConfigurationError):
@@ -26,7 +23,7 @@ class ProgramsMissingError(ConfigurationError):
 
 
 def installed_versions() -> list[str]:
-    """The versions that are on this machine, oldest first."""
+    """The versions on this machine, oldest first."""
     return [version for version in MARIADB_VERSIONS if _is_installed(version)]
 
 
@@ -46,8 +43,7 @@ class ServerPrograms:
     root: Path
 
     def command(self, program: str) -> list[str]:
-        """The words that start a program, as `mariadbd` or `mariadb-binlog`. Raises ProgramsMissingError: it is
-        missing."""
+        """The words that start a program, as `mariadbd`. Raises ProgramsMissingError: it is missing."""
         path = next((p for d in ("usr/sbin", "usr/bin") if (p := self.root / d / program).exists()), None)
         if path is None:
             raise ProgramsMissingError(f"no {program} below {self.root}")

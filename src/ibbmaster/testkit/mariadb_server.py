@@ -1,7 +1,5 @@
-"""A private MariaDB server: own data directory, own socket, no configuration file, gone afterwards.
-
-Needs the programs of a MariaDB version (`mariadb_programs`), and PyMySQL to ask it anything.
-"""
+"""A private MariaDB server: own data directory and socket, no configuration file, gone afterwards. Needs the programs
+of a MariaDB version (`mariadb_programs`), and PyMySQL to ask it anything."""
 
 from __future__ import annotations
 
@@ -29,9 +27,9 @@ if TYPE_CHECKING:
 USER = "repl"  # of a primary
 PASSWORD = "a pass word"
 READY = b"ready for connections."
-START_TIMEOUT_S = 600.0  # ends what hangs; a machine may be busy
+START_TIMEOUT_S = 600.0  # a machine may be busy
 STOP_TIMEOUT_S = 120.0
-LOG_LINES_MAX = 400  # the last lines of a server's log that are kept for a failure
+LOG_LINES_MAX = 400  # last lines of a server's log that are kept
 SOCKET_PATH_MAX = 107  # bytes
 BLOCK_SIZE = 4096  # of a file system
 CONNECT_RETRY_S = 1  # of a replica
@@ -47,7 +45,7 @@ class RealServerError(ConfigurationError):
 
 
 class ServerTemplate:
-    """A freshly initialised data directory of a version, for servers to copy."""
+    """A new data directory of a version, for servers to copy."""
 
     def __init__(self, programs: ServerPrograms, directory: Path) -> None:
         """Take the template in a directory, or make it. Raises RealServerError: it cannot be made."""
@@ -59,8 +57,8 @@ class ServerTemplate:
 
     @classmethod
     def of_user(cls, programs: ServerPrograms) -> Self:
-        """The template in the user's cache, made when it is first needed. Raises ConfigurationError: others may
-        write the cache, which holds plugins of the server; RealServerError: it cannot be made."""
+        """The template in the user's cache, made when it is first needed. Raises ConfigurationError: others may write
+        the cache, which holds plugins of the server; RealServerError: it cannot be made."""
         binary = Path(programs.command("mariadbd")[-1]).resolve().stat()
         facts = (str(programs.root.absolute()), programs.version, binary.st_size, binary.st_mtime_ns, SMALL)
         name = f"server-{programs.version}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:12]}"
@@ -85,7 +83,7 @@ class ServerTemplate:
             with contextlib.suppress(FileExistsError):
                 (plugins / plugin.name).symlink_to(plugin.resolve())
         data.mkdir()
-        scratch = directory / "tmp"  # one that is killed leaves its temporary tables
+        scratch = directory / "tmp"  # a killed one leaves its temporary tables
         scratch.mkdir()
         made = subprocess.run(
             [*self.server_command(data), f"--plugin-dir={plugins}", f"--tmpdir={scratch}", "--bootstrap"],
@@ -99,7 +97,6 @@ class ServerTemplate:
             raise RealServerError(f"bootstrap of MariaDB {self.programs.version} failed:\n{made.stderr[-4000:]}")
 
     def server_command(self, data: Path) -> list[str]:
-        """The command that starts a server of this version on a data directory."""
         return [
             *self.programs.command("mariadbd"),
             "--no-defaults",
@@ -143,14 +140,13 @@ class RealServer:
         self._reader: threading.Thread | None = None
         self._connection: pymysql.Connection[Any] | None = None
         if not self.data.exists():
-            copied = directory / "data.new"  # who is killed while it copies leaves no half of a server
+            copied = directory / "data.new"  # a killed copier leaves no half of a server
             shutil.rmtree(copied, ignore_errors=True)
             shutil.copytree(template.data, copied, copy_function=_copy_without_zeros)
             copied.rename(self.data)
 
     @property
     def pid(self) -> int:
-        """Of its process, while it runs."""
         assert self._process is not None
         return self._process.pid
 
@@ -205,7 +201,6 @@ class RealServer:
         answered.set()  # it ended
 
     def log_text(self) -> str:
-        """The last lines of its log."""
         return "\n".join(self.log)
 
     def stop(self) -> None:
@@ -216,7 +211,7 @@ class RealServer:
             self._end(STOP_TIMEOUT_S)
 
     def kill(self) -> None:
-        """End at once, as a crash would."""
+        """End at once, as by a crash."""
         self._disconnect()
         if self._process is not None:
             self._process.kill()
@@ -239,13 +234,13 @@ class RealServer:
             return tuple(cursor.fetchall())
 
     def connect(self) -> pymysql.Connection[Any]:
-        """A new connection as root, for statements that take long."""
+        """A new connection as root."""
         import pymysql
 
         return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True, charset="utf8mb4")
 
     def query(self, statement: str) -> list[dict[str, Any]]:
-        """Run one statement; rows as dictionaries by column name."""
+        """Run one statement as root; rows by column name."""
         if self._connection is None:
             self._connection = self.connect()
         with self._connection.cursor() as cursor:
@@ -265,8 +260,8 @@ class RealServer:
         heartbeat_period_s: float | None = None,
         start: bool = True,
     ) -> None:
-        """CHANGE MASTER and START SLAVE from a GTID position. `ssl` None leaves TLS to the version: unused before
-        11.4, demanded and verified since."""
+        """CHANGE MASTER and START SLAVE from a GTID position. `ssl` None leaves TLS to the version: unused before 11.4,
+        demanded and verified since."""
         if position:
             self.sql("SET GLOBAL gtid_slave_pos = %s", (position,))
         words = [
@@ -307,7 +302,7 @@ class NetworkServer(RealServer):
 
 
 class RealPrimary(NetworkServer):
-    """A real primary with an account for replicas; it may find binlog files, as after a restart."""
+    """A primary with an account for replicas; it may find binlog files, as after a restart."""
 
     host = "127.0.0.1"
     user = USER
@@ -332,7 +327,7 @@ class RealPrimary(NetworkServer):
 
 
 class RealReplica(RealServer):
-    """A real replica. It takes no connection but ours."""
+    """A replica. It takes no connection but ours."""
 
     def __init__(
         self, template: ServerTemplate, directory: Path, *options: str, server_id: int = REPLICA_SERVER_ID
@@ -343,12 +338,12 @@ class RealReplica(RealServer):
 
     @property
     def position(self) -> set[str]:
-        """Its GTID position; the order of domains means nothing."""
+        """Its GTID position, without an order of domains."""
         return set(str(self.sql("SELECT @@GLOBAL.gtid_slave_pos")[0][0]).split(",")) - {""}
 
 
 def problem_of(status: dict[str, object], *, tolerates_lost_connections: bool) -> str | None:
-    """The error in a row of SHOW SLAVE STATUS that does not heal by itself; None: there is none."""
+    """The error in a row of SHOW SLAVE STATUS that does not heal by itself."""
     if status["Last_SQL_Errno"]:
         return str(status["Last_SQL_Error"])
     has_given_up = status["Slave_IO_Running"] == "No"
@@ -358,7 +353,6 @@ def problem_of(status: dict[str, object], *, tolerates_lost_connections: bool) -
 
 
 def free_port() -> int:
-    """A port that is free at the moment."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Places in a conversation and in the stream after it, named by what they mean."""
+"""Places in a conversation and in the stream after it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Side(enum.Enum):
 
 
 _ROWS = [(Landmark(word), sides, what, types) for word, sides, what, types in rows_of(__package__, "landmarks")]
-#: Every landmark, on which sides it has places, and what it is.
+#: Landmark -> the sides on which it has places, and its meaning.
 LANDMARKS: dict[Landmark, tuple[frozenset[Side], str]] = {
     landmark: (frozenset(map(Side, sides.split())), meaning) for landmark, sides, meaning, _ in _ROWS
 }
@@ -69,9 +69,8 @@ _TEXT = re.compile(
 def landmark_of(
     event_type: int, *, is_opening: bool, ends_group: bool = False, is_artificial: bool = False
 ) -> Landmark:
-    """The landmark of an event: `is_opening` before the first group and the first end of a file, `ends_group` for
-    the last of a group, `is_artificial` if no file has it, as a ROTATE at the start of a stream or of each file in
-    it."""
+    """The landmark of an event: `is_opening` before the first group and the first end of a file, `ends_group` for the
+    last of a group, `is_artificial` if no file has it, as a ROTATE at the start of a stream or of each file in it."""
     if event_type == EventType.ROTATE and is_artificial != is_opening:
         return Landmark.EVENT if is_artificial else Landmark.FILE_END
     if is_opening and event_type in _OPENING:
@@ -128,7 +127,6 @@ class Place:
 
     @property
     def is_in_conversation(self) -> bool:
-        """Whether it comes before any event is sent."""
         return self.landmark in OF_CONVERSATION
 
     def __str__(self) -> str:

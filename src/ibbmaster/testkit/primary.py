@@ -43,7 +43,7 @@ from .tables import FixtureTable, RowFormat
 from .transactions import FixtureWriter, GtidOptions, WrittenStatement
 from .witness import POLL_S, SeenConnection, Witness
 
-#: Versions as scenarios name them: the profile whose shape their streams have, and the version they claim.
+#: Version in scenarios -> the profile of its streams, and the version it claims.
 VERSIONS: dict[str, tuple[str, str]] = {
     "10.6": ("classic-10.11", "10.6.22-MariaDB-log"),
     "10.11": ("classic-10.11", "10.11.19-MariaDB-log"),
@@ -51,9 +51,9 @@ VERSIONS: dict[str, tuple[str, str]] = {
     "11.8": ("classic-11.8", "11.8.6-MariaDB-log"),
     "12.3": ("engine", "12.3.2-MariaDB-log"),
 }
-FIRST_TABLE_ID = 18  # as a server has it that was just started
+FIRST_TABLE_ID = 18  # of a server that was just started
 WAIT_S = 10.0
-Replica = SeenConnection | int | str  # a connection, or all of a server id or of a user
+Replica = SeenConnection | int | str  # or all of a server id or of a user
 Returned = TypeVar("Returned")
 
 
@@ -80,13 +80,9 @@ class FixturePrimary(FixtureWriter):
         tls: str = "off",
         **serving: Unpack[PlainServingOptions],
     ) -> None:
-        """Prepare a primary for an existing log, or a new one at a path, or a temporary one.
-
-        `serving` are the options of `ibbmaster.serve`; `profile` may be a version, as "10.6", and `tls` one of
-        `CERTIFICATES`: "expired", "wrong-host", ...
-
-        Raises ConfigurationError: an option cannot be used.
-        """
+        """Prepare a primary for an existing log, or a new one at a path, or a temporary one. `serving` are the options
+        of `ibbmaster.serve`; `profile` may be a version, as "10.6", and `tls` one of `CERTIFICATES`: "expired",
+        "wrong-host", ... Raises ConfigurationError: an option cannot be used."""
         serving = {**version_options(serving.pop("profile", None)), **serving}
         if tls not in (*TLS_CHOICES, *CERTIFICATES):
             raise ConfigurationError(f"tls {tls!r}: expected one of {', '.join((*TLS_CHOICES, *CERTIFICATES))}")
@@ -131,7 +127,7 @@ class FixturePrimary(FixtureWriter):
         """Serve, after a stop on the same port. Raises ConfigurationError: the address cannot be listened on."""
         if self._running is None:
             for files in self._live:
-                files.follow(self.log)  # it may have been recovered meanwhile
+                files.follow(self.log)  # it may have been recovered
             self._running = serve_checked(self.log, self._checked)
             self._checked = replace(self._checked, primary=replace(self._checked.primary, port=self._running.port))
         return self
@@ -145,8 +141,8 @@ class FixturePrimary(FixtureWriter):
     def become(
         self, *, profile: str | None = None, log: WritableLog | None = None, server_id: int | None = None
     ) -> None:
-        """Be another kind of server, or serve another log, from the next start on. Raises ConfigurationError: there
-        is no such profile."""
+        """Be another kind of server, or serve another log, from the next start on. Raises ConfigurationError: there is
+        no such profile."""
         given = self._checked.primary
         if profile is not None:
             given = replace(given, profile=profile_of(profile))
@@ -287,11 +283,9 @@ class FixturePrimary(FixtureWriter):
         return found
 
     def ddl(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
-        """Log a statement that is a group by itself; tables follow it.
-
-        Raises ConfigurationError: it changes rows, or a table has become one whose rows cannot be written;
-        GtidOrderError: its GTID is not newer than what its domain has.
-        """
+        """Log a statement that is a group by itself; tables follow it. Raises ConfigurationError: it changes rows, or a
+        table has become one whose rows cannot be written; GtidOrderError: its GTID is not newer than those of its
+        domain."""
         return self._take_effect(self._log_ddl(sql, database, options))
 
     def commit_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
@@ -347,15 +341,14 @@ class FixturePrimary(FixtureWriter):
         return list(self.witness.connections)
 
     def wait_for(self, replica: Replica, gtid: Gtid | str | None = None, timeout: float = WAIT_S) -> None:
-        """Wait until a replica has a group, or everything that is logged now: its system has acknowledged it, or
-        under TLS it was sent. Raises TimeoutError: it has not, in `timeout` seconds; the text says what it was
-        doing."""
+        """Wait until a replica has a group, or everything that is logged now: its system has acknowledged it, or under
+        TLS it was sent. Raises TimeoutError: it has not, in `timeout` seconds; the text says what it was doing."""
         for one in self._wanted(gtid):
             if not self.witness.wait(functools.partial(self.witness.has, replica, one), timeout):
                 raise self._late(replica, one, timeout)
 
     async def arrival(self, replica: Replica, gtid: Gtid | str | None = None, timeout: float = WAIT_S) -> None:
-        """`wait_for` in a task of asyncio or trio, which lets others run."""
+        """`wait_for` in a task of asyncio or trio."""
         sleep = importlib.import_module(sniffio.current_async_library()).sleep
         deadline = time.monotonic() + timeout
         for one in self._wanted(gtid):

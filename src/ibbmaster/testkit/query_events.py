@@ -1,7 +1,5 @@
-"""QUERY events as servers write them: the session that a statement ran in, and what the statement needs of it.
-
-Source: recorded from MariaDB 10.11.19 and 11.8.6; tests/interop/test_testkit.py compares their events with these.
-"""
+"""QUERY events as servers write them, with what a statement needs of its session. Source: recorded from MariaDB
+10.11.19 and 11.8.6; tests/interop/test_testkit.py compares their events with these."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import Token, TokenKind, tokens
 from ibbmaster.versions import Difference, version_number
 
-OBJECTS = (  # what CREATE, ALTER and DROP have behind them
+OBJECTS = (  # after CREATE, ALTER and DROP
     *("TABLE", "DATABASE", "SCHEMA", "TRIGGER", "FUNCTION", "PROCEDURE", "EVENT", "PACKAGE", "VIEW", "INDEX"),
     *("USER", "ROLE", "SERVER", "SEQUENCE"),
 )
@@ -57,19 +55,19 @@ COLLATIONS = bytes([STATUS_COLLATIONS, len(OLD_DEFAULTS)]) + b"".join(
 TIME_ZONE = bytes([STATUS_TIME_ZONE, 6]) + b"SYSTEM"
 INVOKER = bytes([STATUS_INVOKER, 4]) + b"root" + bytes([9]) + b"localhost"
 
-ATOMIC = ("TABLE", "INDEX", "VIEW", "TRIGGER", "SEQUENCE")  # their DDL is undone after a crash, found by its number
+ATOMIC = ("TABLE", "INDEX", "VIEW", "TRIGGER", "SEQUENCE")  # a crash undoes their DDL, by its number
 DEFINED = ("VIEW", "TRIGGER", "FUNCTION", "PROCEDURE", "EVENT", "PACKAGE", "ROLE")
 CHARSET_WORDS = ("ASCII", "UNICODE", "BYTE", "NATIONAL", "NCHAR", "NVARCHAR")
 BARE_CLOCKS = ("CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_TIME")  # they need no brackets
 CLOCKS = (*BARE_CLOCKS, "NOW", "CURTIME")
 ZONED = (*CLOCKS, "CURDATE", "CURRENT_DATE", "SYSDATE", "FROM_UNIXTIME")  # functions that depend on the time zone
-TIMED = (*CLOCKS, "UTC_TIMESTAMP", "UTC_TIME")  # and those that give parts of a second
+TIMED = (*CLOCKS, "UTC_TIMESTAMP", "UTC_TIME")  # and those with parts of a second
 INDEX_SORTS = ("BTREE", "HASH", "RTREE")
-OBJECT_WITHIN = 24  # words, of a statement that says what it creates
+OBJECT_WITHIN = 24  # words
 
 
 class QueryOptions(TypedDict, total=False):
-    """What the text of a statement does not say: the `number` of atomic DDL, the part of an `alter` of two phases."""
+    """The `number` of atomic DDL, the part of an `alter` of two phases."""
 
     number: int | None
     alter: bytes
@@ -77,8 +75,6 @@ class QueryOptions(TypedDict, total=False):
 
 
 class Needs(NamedTuple):
-    """What a statement takes from its session beyond what all take."""
-
     is_zoned: bool
     is_timed: bool
 
@@ -87,7 +83,7 @@ class Needs(NamedTuple):
 class ServerSession:
     """A session of root with the defaults of a server version."""
 
-    is_new: bool  # default collations are those of UCA 14.0; GTID events, too, say which thread it was
+    is_new: bool  # default collations are of UCA 14.0; GTID events name the thread
 
     @classmethod
     def at(cls, server_version: str) -> Self:
@@ -199,7 +195,7 @@ class _Statement:
         return is_introducer or (self._object == "TABLE" and token.is_word(*CHARSET_WORDS))
 
     def needs(self, *, is_new: bool) -> Needs:
-        """The time zone and parts of a second, as its functions or the defaults of an altered table need them."""
+        """The time zone and parts of a second, for its functions or the defaults of an altered table."""
         if self._object:
             return self._needs_of_table(is_new=is_new)
         calls = [

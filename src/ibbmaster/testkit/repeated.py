@@ -1,7 +1,7 @@
-"""Groups of a scenario that are written shortly: many of one kind, and long texts.
+"""Short forms of groups in scenarios: many of one kind, and long texts.
 
 A group or a change with `times` comes that number of times, counted from `first`; `{n}` in its texts is the number, and
-a text that is only that is a number. A value `{text = "ab", times = 3}` is that text that number of times.
+a text that is only that is a number. A value `{text = "ab", times = 3}` is a repeated text.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _NUMBER = "{n}"
 
 
 def repeated_groups(groups: Sequence[Any]) -> Iterator[Any]:
-    """The groups one by one; anything but a table is left to the reader. Raises ConfigurationError: a number is
-    none, or too large."""
+    """The groups one by one; the caller checks what is no table. Raises ConfigurationError: a number is none, or too
+    large."""
     for group in _repeated(groups):
         if isinstance(group, Mapping) and isinstance(group.get("changes"), list):
             group = {**group, "changes": [_with_long_texts(change) for change in _repeated(group["changes"])]}

@@ -39,7 +39,7 @@ _KEYS = {
     "log": ("directory",),
 }
 
-POLL_S = 0.005  # between two looks whether the first connection has come
+POLL_S = 0.005  # between two looks for the first connection
 
 Value = TypeVar("Value")
 Clock = Literal["serving", "connection"]
@@ -51,17 +51,16 @@ class Scenario:
 
     seed: int = 0
     primary: Mapping[str, Any] = field(default_factory=dict)  # options of `FixturePrimary`
-    directory: Path | None = None  # a log to begin with; None: an empty one
-    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # columns of each table that is created first
-    groups: tuple[WrittenGroup, ...] = ()  # what is logged then; one with a time is logged when that has come
+    directory: Path | None = None  # of a log to begin with
+    tables: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # columns of each, created first
+    groups: tuple[WrittenGroup, ...] = ()  # logged then, or at their times
     faults: tuple[PlannedFault, ...] = ()
-    starts_when_connected: bool = False  # times count from the first connection on, and not from the start of serving
+    starts_when_connected: bool = False  # times count from the first connection on
 
     @contextlib.contextmanager
     def serving(self, **serving: Unpack[ServingOptions]) -> Iterator[FixturePrimary]:
-        """Write the log, plan the faults and serve; options given here override the scenario's. Clients may plan
-        more faults by `SET GLOBAL ibb_fault`. Raises ConfigurationError: an option, the log or a group cannot be
-        used."""
+        """Write the log, plan the faults and serve; options given here override the scenario's. Clients may plan more
+        faults by `SET GLOBAL ibb_fault`. Raises ConfigurationError: an option, the log or a group cannot be used."""
         options: dict[str, Any] = {**self.primary, **serving}
         faults = Faults(self.seed, takes_statements=True)
         with contextlib.ExitStack() as stack:
@@ -118,7 +117,7 @@ class Scenario:
         return sorted(named, key=_moment)[-1].what if named else None
 
     def _follow_clock(self, primary: FixturePrimary, recorded: GroupCopier | None, over: threading.Event) -> None:
-        """Do what has a time; our own log says what cannot be logged."""
+        """Do what has a time; a warning says what cannot be logged."""
         steps: list[WrittenGroup | PlannedFault] = [*self.groups, *self.faults]
         timed = [(step.at, number, step) for number, step in enumerate(steps) if step.at is not None]
         if self.starts_when_connected:
@@ -139,8 +138,8 @@ class Scenario:
 
 
 def read_scenario(path: Path | str) -> Scenario:
-    """A scenario from a file, whose directories are relative to it. Raises ConfigurationError: it cannot be read, or
-    something in it means nothing; the text names the key."""
+    """A scenario from a file, whose directories are relative to it; errors as `parse_scenario`, or it cannot be
+    read."""
     path = Path(path)
     if path.is_dir():
         raise ConfigurationError(f"{path} is a directory: expected a scenario file, as {path / 'scenario.toml'}")

@@ -1,7 +1,7 @@
 """The packets of one dump in, the same packets with faults in them out. No clock, no socket, no chance.
 
-Without a due fault every byte comes out as it came. Packets after something left out or put in are numbered anew. No
-more than one event is held back, or two groups that are to be swapped, up to `HELD_MAX`.
+Without a due fault every byte comes out as it came. Packets after a missing or added one are numbered anew. No more
+than one event is held, or two groups to be swapped, up to `HELD_MAX`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ from .malformed import can_be, malformed
 from .place import Landmark, Side
 from .stream_places import SeenPacket, StreamPlaces
 
-SEQUENCE_OFFSET = 3  # of a packet's number in its header
 HELD_MAX = 64 << 20  # bytes of groups that are held back
 _EDITS = (
     *(actions.FlipBits, actions.SpoilChecksum, actions.ShortenEvent, actions.LengthenEvent),
@@ -52,7 +51,7 @@ _OF_GROUPS = (actions.LeaveOut, actions.SendTwice, actions.SwapGroups)
 _LAST = (actions.CutConnection, actions.EndDump, actions.SendError)
 
 
-#: Bytes to send; or what the sender has to do: wait, cut, change its pace, end the dump, ask the primary for it.
+#: Bytes to send, or a fault that the sender has to do.
 Output: TypeAlias = bytes | PlannedFault
 
 
@@ -77,33 +76,18 @@ class StreamEditor:
         self._sent_bytes = 0
         self._output: list[bytes] = []
         self._due: list[tuple[int, PlannedFault]] = []  # after which part of the output
-        self._is_over = False  # nothing of it may be sent any more
-        self._expects_last_word = False  # events are left out, until the primary says why it ends
+        self._is_over = False  # nothing more may be sent
+        self._expects_last_word = False  # no events, until the primary says why it ends
         self._is_mute = False
         self._places = StreamPlaces()
         self._of_group: PlannedFault | None = None  # what happens to the current group
         self._held: list[_Piece] = []
         self._held_size = 0
-        self._is_resting = False  # what was sent last did not come through here
-        self._is_holding = False  # a group was swapped, and the one to follow it is still to come
-
-    @property
-    def may_rest(self) -> bool:
-        """Whether bytes may go past it between two groups: the stream was opened and is unchanged."""
-        is_as_it_came = self._sequence == self._reader.next_sequence and not (self._is_holding or self._is_mute)
-        return bool(self._places.format) and is_as_it_came and not (self._is_over or self._expects_last_word)
-
-    def pass_by(self, size: int) -> None:
-        """Bytes go past it; the next ones that it gets begin with a packet, and no group is open."""
-        self._sent_bytes += size
-        self._places.is_opening, self._is_resting = False, True
+        self._is_holding = False  # a swapped group waits for the next one
 
     def edit(self, data: Buffer) -> Iterator[Output]:
         """Take packets, cut anywhere; yield what to send and do, in order. Faults planned while one is done apply to
         what follows."""
-        if self._is_resting:
-            self._is_resting = False
-            self._sequence = self._reader.next_sequence = data[SEQUENCE_OFFSET]
         self._reader.receive_data(data)
         while not self._is_over and (payload := self._reader.next_payload()) is not None:
             self._take(payload)
@@ -316,7 +300,6 @@ def _in_frame(offset: int) -> int:
 
 
 def _changed(event: bytes, action: FaultAction) -> list[bytes]:
-    """What is sent instead of an event."""
     match action:
         case actions.LeaveOut():
             return []

@@ -1,4 +1,4 @@
-"""Where in a dump a packet is: which landmark, of which group, the how-manieth. No clock, no socket."""
+"""Where in a dump a packet is: landmark, group, number. No clock, no socket."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from .place import Landmark, landmark_of
 
 
 class SeenPacket(NamedTuple):
-    """A packet of a dump and what is known of it."""
-
     payload: bytes
     prefix: bytes  # what comes before the event
     header: EventHeader | None  # None: it is no event
@@ -63,7 +61,7 @@ class StreamPlaces:
         elif header.event_type == EventType.FORMAT_DESCRIPTION:
             self.format = bytes(event)
         if self._boundary is not None and header.event_type != EventType.GTID:
-            texts = event, event[:-CHECKSUM_SIZE]  # as a traditional stream has it: a COMMIT may stand before one
+            texts = event, event[:-CHECKSUM_SIZE]  # a traditional stream may have a checksum
             ends_group = any(self._boundary.ends_with(header, text) for text in texts)
         landmark = landmark_of(
             header.event_type,

@@ -52,8 +52,8 @@ class WritableVersion:
         return self.table.kind is TableKind.SEQUENCE
 
     def named(self, values: Values) -> dict[int, Value]:
-        """Values by number of column, as readers will see them. Raises ConfigurationError: there is no such column,
-        or it cannot have its value."""
+        """Values by number of column, as readers will see them. Raises ConfigurationError: there is no such column, or
+        it cannot have its value."""
         numbers = {column.name.lower(): number for number, column in enumerate(self.table.columns)}
         found = {}
         for name, value in values.items():
@@ -135,7 +135,7 @@ class WritableVersion:
         return tuple(values)
 
     def image(self, row: Row | None, columns: Columns) -> bytes | None:
-        """The image of a row with some of its columns; None if there is no row."""
+        """The image of a row with some of its columns."""
         return None if row is None else self.written.image(row, columns)
 
     def key_of(self, row: Row) -> tuple[Value, ...]:
@@ -143,13 +143,11 @@ class WritableVersion:
         return tuple(row[number] for number in self.key)
 
     def shown(self, key: Sequence[Value]) -> str:
-        """A key for people."""
         names = [self.table.columns[number].name for number in self.key]
         return ", ".join(f"{name}={value!r}" for name, value in zip(names, key, strict=True))
 
 
 def writable_version(table: TableVersion, table_id: int) -> WritableVersion:
-    """A version with what writing its rows needs. Raises ConfigurationError: they cannot be written."""
     if not table.columns:
         raise ConfigurationError(f"{table.full_name} is no table of rows")
     columns = tuple(_written(table, column) for column in table.columns)
@@ -199,7 +197,7 @@ def _written(table: TableVersion, column: TableColumn) -> WrittenColumn:
 
 
 def _computed(table: TableVersion, schema: TableSchema) -> dict[int, Evaluate | None]:
-    """The formula of each generated column; None: not known here."""
+    """The formula of each generated column; None: unknown."""
     pairs = list(zip(table.columns, schema.columns, strict=True))
     plain = {
         known.name.lower(): column for known, column in pairs if known.expression is None and not known.type.is_zerofill

@@ -1,4 +1,4 @@
-"""Tables as tests change them: rows by name, of which the contents are kept."""
+"""Tables as tests change them: rows by name, with their contents."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .table_version import KeptRow, Values, WritableVersion, writable_version
 
 _NOW = re.compile(r"current_timestamp(?:\((\d?)\))?", re.IGNORECASE)
 SEQUENCE_ROW = 1  # the number of the only row of a sequence
-NEXT_AND_COUNT = (0, 7)  # columns that the smallest image of that row has
+NEXT_AND_COUNT = (0, 7)  # columns of its smallest image
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class SequenceRow(NamedTuple):
         return self.increment or 1  # 0 stands for auto_increment_increment
 
     def has_cached(self, value: int) -> bool:
-        """Whether a value is given out without logging another row."""
+        """Whether a value needs no further row in the log."""
         end = self.next_not_cached_value
         return value < end if self.step > 0 else value > end
 
@@ -108,7 +108,7 @@ def first_row(table: TableVersion) -> SequenceRow:
 
 
 class RowStep(NamedTuple):
-    """A changed row, to be undone or redone; None: the row was not, or is not, there."""
+    """A changed row, to be undone or redone; None: it does not exist."""
 
     table: FixtureTable
     number: int
@@ -176,11 +176,8 @@ class FixtureTable:
 
     def insert(self, *rows: Values, **values: object) -> None:
         """Insert one row by its values, or several as one statement; left-out columns get their default. For a
-        sequence, set its only row, as SETVAL does.
-
-        Raises ConfigurationError: a value cannot be that of its column, there is no such column, one without default is
-        missing, or there is a row of that key already.
-        """
+        sequence, set its only row, as SETVAL does. Raises ConfigurationError: a value cannot be that of its column,
+        there is no such column, one without default is missing, or there is a row of that key already."""
         version = self._current()
         named = [version.named(row) for row in (rows or (values,))]
         if rows and values:
@@ -261,7 +258,7 @@ class FixtureTable:
         """Set or remove the row of a number."""
         version, old = self._version, self._kept.get(number)
         if version is None:
-            return  # DDL has dropped the table meanwhile
+            return  # DDL has dropped the table
         self._next = None
         if old is not None and version.key:
             self._numbers.pop(version.key_of(version.values(old)), None)
@@ -274,7 +271,7 @@ class FixtureTable:
 
     def become(self, table: TableVersion, table_id: int) -> None:
         """Become another version of the table: rows keep the common columns; a new table begins empty. Raises
-        ConfigurationError: columns of such types cannot be written, or hold the values that are there."""
+        ConfigurationError: columns of such types cannot be written, or hold the present values."""
         old = self._version
         self.name = table.full_name
         version = writable_version(table, table_id)
@@ -304,7 +301,6 @@ class FixtureTable:
             self._numbers = {version.key_of(version.values(row)): n for n, row in self._kept.items()}
 
     def end(self, reason: str) -> None:
-        """Be no table from now on."""
         self._version, self._why_not = None, reason
 
     # Its rows -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Values as TOML, in one line each: what scenario files are written with. Python reads TOML, and writes none."""
+"""Values as TOML, in one line each, for scenario files. Python reads TOML, and writes none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _HALF = re.compile("[\ud800-\udfff]")  # of a character, which no file can have
 
 
 def toml_value(value: object) -> str:
-    """A text, number, boolean, list or table in one line. Raises TypeError: TOML has no such value."""
+    """A text, number, boolean, list or table. Raises TypeError: TOML has no such value."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -29,7 +29,6 @@ def toml_value(value: object) -> str:
 
 
 def toml_key(key: str) -> str:
-    """A key, in quotes if it needs them."""
     return key if _BARE.fullmatch(key) else toml_value(key)
 
 

@@ -41,7 +41,7 @@ ALONE = GtidFlag.STANDALONE | GtidFlag.ALLOW_PARALLEL
 DDL = ALONE | GtidFlag.DDL
 XA_PREPARE = struct.Struct("<BIII")  # in one phase, format id, sizes of gtrid and bqual
 DUPLICATE_ENTRY = 1062  # the error for which an ALTER of two phases is rolled back
-READ_ONLY_ENGINES = 255  # what a server of 10.11 writes of the engines of an XA transaction
+READ_ONLY_ENGINES = 255  # of the engines of an XA transaction, as 10.11 writes
 
 
 class GtidOptions(TypedDict, total=False):
@@ -54,8 +54,8 @@ class GtidOptions(TypedDict, total=False):
 
 
 class TransactionOptions(GtidOptions, total=False):
-    """How a transaction is logged. `is_transactional` (True): it ends by XID; else, as for Aria or MyISAM tables, by
-    COMMIT. Transactions of one `commit_id` were committed together. `format` is that of its rows."""
+    """`is_transactional` (True): it ends by XID; else, as for Aria or MyISAM tables, by COMMIT. Transactions of one
+    `commit_id` were committed together. `format` is that of its rows."""
 
     is_transactional: bool
     commit_id: int
@@ -70,8 +70,6 @@ class OpenAlter(NamedTuple):
 
 
 class WrittenStatement(NamedTuple):
-    """A logged statement that is a group by itself."""
-
     gtid: Gtid
     position: LogPosition
     query: bytes  # its event
@@ -99,8 +97,8 @@ class FixtureTransaction:
     # What it takes ------------------------------------------------------------------------------
 
     def statement(self, sql: str, *, database: str = "") -> None:
-        """Log a statement that changes rows as its text, unnoticed by any `FixtureTable`. Raises ConfigurationError:
-        it is a group by itself, as DDL is."""
+        """Log a statement that changes rows as its text, unnoticed by any `FixtureTable`. Raises ConfigurationError: it
+        is a group by itself, as DDL is."""
         if not is_of_transaction(sql):
             raise ConfigurationError(f"{sql[:60]!r} is a group by itself, as it is in MariaDB: give it to ddl()")
         self.take([_packed(self._query(sql, database), sql, self.format)], ())
@@ -142,7 +140,7 @@ class FixtureTransaction:
     # How it ends --------------------------------------------------------------------------------
 
     def commit(self) -> Gtid | None:
-        """Log it; None if it changed nothing. Raises GtidOrderError: its GTID is not newer than what its domain has."""
+        """Log it; None if it changed nothing. Raises GtidOrderError: its GTID is not newer than those of its domain."""
         self._expect_open()
         if not self._has_events:
             self.roll_back()
@@ -265,13 +263,12 @@ class FixtureWriter:
         self._server_id = server_id
         self._domain = domain
         self._lock = threading.Lock()  # of whatever takes the next GTID
-        self.prepared: dict[Xid, list[RowStep]] = {}  # the changes of transactions that XA PREPARE has ended
+        self.prepared: dict[Xid, list[RowStep]] = {}  # changes
         self._alters: dict[Gtid, OpenAlter] = {}
 
     def transaction(self, **options: Unpack[TransactionOptions]) -> FixtureTransaction:
         """Begin a transaction: `with primary.transaction(domain=1): ...` takes the changes of tables inside. Options
-        are those of `TransactionOptions`: a GTID as `gtid`, or as `domain`, `server_id` and `seq_no`;
-        `is_transactional`, `commit_id`, `format`. Raises GtidError: that is no GTID."""
+        are those of `TransactionOptions`. Raises GtidError: that is no GTID."""
         return FixtureTransaction(self, options)
 
     @contextlib.contextmanager
@@ -296,8 +293,8 @@ class FixtureWriter:
         return self._log_statement(OpenAlter(sql, database), options, flags=ALONE if is_of_sequence else DDL)
 
     def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
-        """Log START ALTER, as with `binlog_alter_two_phase`; the table stays as it was. Raises ConfigurationError:
-        it is no ALTER TABLE."""
+        """Log START ALTER, as with `binlog_alter_two_phase`; the table stays as it was. Raises ConfigurationError: it
+        is no ALTER TABLE."""
         if not sql.lstrip().upper().startswith("ALTER"):
             raise ConfigurationError(f"{sql[:60]!r} is no ALTER TABLE")
         expect_statement(sql, database)
@@ -378,7 +375,6 @@ class FixtureWriter:
         return self.session.query(sql, origin, self._history.at(), microseconds=microseconds, **given)
 
     def origin(self, server_id: int, database: str = "") -> Origin:
-        """What events say of who made them, now."""
         return Origin(server_id=server_id, timestamp=self.clock.timestamp, database=database)
 
     def named(self, options: GtidOptions) -> Gtid:
@@ -457,7 +453,6 @@ def _packed(query: bytes, sql: str, format: RowFormat) -> bytes:
 
 
 def _xa_prepare_event(name: Xid, origin: Origin) -> bytes:
-    """The event that ends a prepared transaction in a traditional log."""
     body = XA_PREPARE.pack(0, name.format_id, len(name.gtrid), len(name.bqual)) + name.gtrid + name.bqual
     return encode_event(
         event_type=EventType.XA_PREPARE, body=body, server_id=origin.server_id, timestamp=origin.timestamp

@@ -1,7 +1,4 @@
-"""What a primary saw of its replicas: who came, what each asked, what each was sent, and what it has taken.
-
-It is written in the primary's event loop and read by the test, in any thread.
-"""
+"""What a primary saw of its replicas, written in its event loop and read by the test, in any thread."""
 
 from __future__ import annotations
 
@@ -31,14 +28,14 @@ from ibbmaster.replication.wire.response import Response
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import address
 from .clock import FixtureClock
-from .fault_stage import Faults
+from .fault_stage import Faults, ReadingStage
 from .stream_places import StreamPlaces
 
-SIOCOUTQ = termios.TIOCOUTQ  # bytes of a socket that the other side has not acknowledged
+SIOCOUTQ = termios.TIOCOUTQ  # unacknowledged bytes of a socket
 TCP_ESTABLISHED = 1  # both sides may send
 LINGER = struct.Struct("ii")  # whether it is on, and how long
-RESETS = LINGER.pack(1, 0)  # a close throws away what is not acknowledged
-POLL_S = 0.002  # between looks at what the other side has acknowledged
+RESETS = LINGER.pack(1, 0)  # a close discards what is not acknowledged
+POLL_S = 0.002  # between looks at acknowledgements
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,6 @@ class SeenConnection:
 
     @property
     def last_event(self) -> SentEvent | None:
-        """The event sent last."""
         return self.sent[-1] if self.sent else None
 
     @property
@@ -161,7 +157,7 @@ class SeenConnection:
 class Witness:
     """An observer that notes everything, then lets faults happen."""
 
-    def __init__(self, clock: FixtureClock, faults: Faults | None = None) -> None:
+    def __init__(self, clock: FixtureClock, faults: Faults) -> None:
         self.connections: list[SeenConnection] = []
         self.faults = faults
         self._clock = clock
@@ -177,10 +173,9 @@ class Witness:
         with self._changed:
             self._note(step, session, command)
             self._changed.notify_all()
-        return None if self.faults is None else await self.faults.reached(step, session, command)
+        return await self.faults.reached(step, session, command)
 
     def left(self, session: Session) -> None:
-        """Note how a connection ended."""
         with self._changed:
             seen = self._seen.pop(session, None)
             if seen is not None:
@@ -190,17 +185,12 @@ class Witness:
                 seen._unacknowledged = lambda: waiting
                 seen.reason = session.reason
             self._changed.notify_all()
-        if self.faults is not None:
-            self.faults.left(session)
+        self.faults.left(session)
 
     @property
     def stages(self) -> tuple[Callable[[Session], Stage | None], ...]:
         """Makers of the stages of each dump: faults, then what notes what these send."""
-        return self._fault_stage, lambda session: _SentStage(self._seen[session], self._changed)
-
-    def _fault_stage(self, session: Session) -> Stage | None:
-        stage = None if self.faults is None else self.faults.stage(session)
-        return None if stage is None else _WholeStage(stage)
+        return self.faults.stage, lambda session: _SentStage(self._seen[session], self._changed)
 
     def _note(self, step: ConnectionStep, session: Session, command: AnyCommand | None) -> None:
         if step is ConnectionStep.ACCEPTED:
@@ -264,7 +254,7 @@ class Witness:
             if left <= 0:
                 return False
             with self._changed:
-                self._changed.wait(min(left, POLL_S))  # what the other side acknowledges is not known
+                self._changed.wait(min(left, POLL_S))  # nothing announces acknowledgements
         return True
 
     def told(self, replica: SeenConnection | int | str) -> str:
@@ -275,28 +265,8 @@ class Witness:
         return lines if found or not others else f"no connection of {replica!r}, but {lines}"
 
 
-class _WholeStage:
-    """A stage that sees every event, even while it could rest: its places count all events."""
-
-    only_counts = False
-
-    def __init__(self, stage: Stage) -> None:
-        self._stage = stage
-
-    def note_border(self) -> None:
-        """The stage is not asked whether it could rest: its places count all events, planned or not."""
-
-    async def pass_on(self, block: Block, send: Send) -> None:
-        await self._stage.pass_on(block, send)
-
-    def note_sent(self, size: int) -> None:
-        raise AssertionError("a pump has sent past a stage that reads")
-
-
-class _SentStage:
+class _SentStage(ReadingStage):
     """Reads event by event what the faults let through to one replica."""
-
-    only_counts = False
 
     def __init__(self, seen: SeenConnection, changed: threading.Condition) -> None:
         self._seen = seen
@@ -305,17 +275,11 @@ class _SentStage:
         self._payload = bytearray()
         self._places = StreamPlaces()
 
-    def note_border(self) -> None:
-        """Every event is noted."""
-
     async def pass_on(self, block: Block, send: Send) -> None:
         await send(block)
         with self._changed:
             self._read(block.data())
             self._changed.notify_all()
-
-    def note_sent(self, size: int) -> None:
-        raise AssertionError("a pump has sent past a stage that reads")
 
     def _read(self, data: Buffer) -> None:
         """Take bytes, cut anywhere; what forms no packets is only counted."""

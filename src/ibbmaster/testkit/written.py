@@ -37,10 +37,8 @@ class WrittenGroup:
     """One group, or FLUSH BINARY LOGS, or groups of the log that a scenario begins with.
 
     Attributes:
-        kind: `changes`, `ddl`, `start_alter`, `commit_alter`, `rollback_alter`, `xa_commit`, `xa_rollback`, `flush` or
-            `recorded`.
-        what: the changes in order, or the text; the GTID of the START for the end of an ALTER, the last GTID of
-            recorded groups.
+        kind: one of `_KEYS`.
+        what: the changes in order, or the text; the GTID of a START ALTER to end, the last GTID of recorded groups.
         at: its second on the scenario's clock; None: before anything is served.
     """
 

@@ -32,7 +32,7 @@ SETTINGS = {  # batches are small: plans are interpreted sooner than compiled
 
 
 class Batches:
-    """Tells the rows of batches. One that comes a second time after a restart is known by its number."""
+    """Tells the rows of batches. One that comes again after a restart is known by its number."""
 
     def __init__(self, last: int, delay_ms: int, columns_of: Callable[[str], list[str]] | None) -> None:
         self.last = last
@@ -83,7 +83,7 @@ def main() -> int:
     register(spark)
 
     def columns_of(table: str) -> list[str]:
-        """What a reader of the one table has; of key and types only what Spark's own say."""
+        """The columns of a table, without those of Spark."""
         names = spark.read.format("ibb").options(**login_of(request), table=table).load().columns
         return [name for name in names if not name.startswith("_")]
 
@@ -102,7 +102,7 @@ def main() -> int:
 
 
 def start(spark: SparkSession, request: dict[str, Any], batches: Batches) -> StreamingQuery:
-    """Start the query, where its checkpoint is, or at the beginning."""
+    """Start the query from its checkpoint, or at the beginning."""
     reader = spark.readStream.format("ibb").options(
         **login_of(request), serverId=str(request["server_id"]), startingOffsets=request["start"] or "earliest"
     )
@@ -111,13 +111,12 @@ def start(spark: SparkSession, request: dict[str, Any], batches: Batches) -> Str
 
 
 def login_of(request: dict[str, Any]) -> dict[str, str]:
-    """The options that name the primary."""
     login = {name: str(request[name]) for name in ("host", "port", "user", "password")}
     return {**login, "tls": str(bool(request["tls"])).lower()}
 
 
 def problem_of(error: PySparkException) -> str:
-    """What a user looks for in Spark's pages: the line that says what was wrong."""
+    """The line of a Spark error that says what was wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith("ibbmaster.") and ": " in line]
     return (ours[-1:] or lines or ["the query has failed"])[0][:2000]

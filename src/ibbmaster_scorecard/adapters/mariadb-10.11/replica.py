@@ -27,7 +27,7 @@ from ibbmaster.testkit.mariadb_server import RealReplica, ServerTemplate
 
 POLL_S = 0.05
 HEARTBEAT_PERIOD_S = 1.0
-SLOW_EVENT_BYTES = 100  # about as many has an event that a slow reader waits for
+SLOW_EVENT_BYTES = 100  # about the size of an event
 OPTIONS = (
     f"--slave-net-timeout={5 * HEARTBEAT_PERIOD_S:.0f}",
     "--log-slave-updates",
@@ -61,15 +61,13 @@ def main() -> int:
 
 
 class Follower:
-    """Follows a primary with a replica, and tells what comes."""
-
     def __init__(self, replica: RealReplica, index: Path, request: dict[str, Any]) -> None:
         resume = request["resume"] or {"gtid": request["start"], "place": [0, 0]}
         self._replica = replica
         self._index = index
         self._request = request
         self._reached = dict(ibbmaster.GtidPosition.parse(resume["gtid"]))  # domain -> GTID
-        self._place = ibbmaster.LogPosition(*resume["place"])  # in the replica's binlog: what is before it was told
+        self._place = ibbmaster.LogPosition(*resume["place"])  # in the replica's binlog, up to which all was told
         self._size = -1
         self._told = {"IO": "", "SQL": ""}
         # A replica needs the tables and their rows: it begins where the log does, and tells what is behind `start`.
@@ -84,7 +82,7 @@ class Follower:
         self._is_ended.set()
 
     def run(self) -> bool:
-        """Until the end is asked for, or, which gives False, until a thread of the replica has stopped."""
+        """Until the end is asked for, or, which returns False, until a thread of the replica has stopped."""
         tell("version", text=f"MariaDB {self._replica.sql('SELECT VERSION()')[0][0]} as a replica")
         if delay_ms := self._request["delay_ms"]:
             self._replica.sql("SET GLOBAL read_binlog_speed_limit = %s", (max(1, SLOW_EVENT_BYTES // delay_ms),))
@@ -134,7 +132,7 @@ class Follower:
         return all(is_logged(gtid, state) for gtid in self._ahead.values())
 
     def _tell_errors(self) -> bool:
-        """What SHOW SLAVE STATUS says of each thread that is new; False: one has stopped."""
+        """New errors of SHOW SLAVE STATUS; False: a thread has stopped."""
         status = self._replica.status()
         is_following = True
         for thread in ("IO", "SQL"):
@@ -149,7 +147,7 @@ class Follower:
         return is_following
 
     def _start_behind_purged(self) -> bool:
-        """The log does not begin at its beginning any more: ask for the very position, whatever tables are missing."""
+        """The log has lost its beginning: ask for the very position, whatever tables are missing."""
         self._replica.sql("STOP SLAVE")
         self._follow(self._request["start"])
         return True

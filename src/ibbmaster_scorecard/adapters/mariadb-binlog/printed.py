@@ -18,7 +18,7 @@ KINDS = {b"INSERT INTO": "insert", b"UPDATE": "update", b"DELETE FROM": "delete"
 VALUE = re.compile(rb"###   @(\d+)=(.*) /\* (\w+).*\*/")
 LABEL = re.compile(r"'((?:[^']|'')*)'")
 CHARSET = re.compile(r" CHARSET (\w+)")
-SESSION = re.compile(rb"SET |/\*!\\C |use `")  # what the tool prints in front of a statement
+SESSION = re.compile(rb"SET |/\*!\\C |use `")  # printed before a statement
 TRANSACTION_END = re.compile(rb"(COMMIT|ROLLBACK|XA (PREPARE|COMMIT|ROLLBACK)\b.*)$", re.IGNORECASE | re.DOTALL)
 TRANSACTION_PART = re.compile(
     rb"(BEGIN|START TRANSACTION|SAVEPOINT\b.*|XA (START|END)\b.*)$", re.IGNORECASE | re.DOTALL
@@ -27,8 +27,8 @@ DELIMITER = b"/*!*/;"
 
 
 class PrintedReader:
-    """Takes lines, without their ends, and gives what they tell; a group ends with a commit. With `tells_tables` also
-    columns, key and types of the table of each row event."""
+    """Takes lines, without their ends, and yields events; a group ends with a commit. With `tells_tables` also columns,
+    key and types of the table of each row event."""
 
     def __init__(self, *, tells_tables: bool = False) -> None:
         self._tells_tables = tells_tables
@@ -114,7 +114,7 @@ class PrintedReader:
         return {"event": "table", "table": table, **told, "types": [declared for _, declared in columns]}
 
     def _end_image(self) -> None:
-        """Give the values that were printed to the image that they are of."""
+        """Give the values that were printed to their image."""
         if self._change is None or not self._image:
             return
         columns = self._columns.get(self._change["table"], [])
@@ -135,7 +135,7 @@ class PrintedReader:
 
 
 def value_of(printed: bytes, printed_type: str, declared: str) -> object:
-    """A value as printed, behind it its type as printed with it, and as the metadata of its table have it."""
+    """A value as printed, with its type as printed and as in the metadata of its table."""
     if printed == b"NULL":
         return None
     if printed.startswith(b"b'"):
@@ -165,7 +165,7 @@ def value_of(printed: bytes, printed_type: str, declared: str) -> object:
 
 
 def labels_of(declared: str) -> list[str]:
-    """Those of an ENUM or a SET; none if the metadata do not tell them."""
+    """Those of an ENUM or a SET; none if the metadata lack them."""
     return [label.replace("''", "'") for label in LABEL.findall(declared)]
 
 

@@ -1,4 +1,4 @@
-"""`mariadb-binlog --stop-never` of the newest version that is here, with the options that tell a user most."""
+"""`mariadb-binlog --stop-never` of the newest version here, with the options that tell a user most."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from printed import PrintedReader
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs, installed_versions
 
-BEGINNING = "4294967295-1-1"  # behind a GTID of a domain that no server has: everything; '' would ask by file
+BEGINNING = "4294967295-1-1"  # after a GTID of a domain that no server has: everything; '' would ask by file
 FIXED_OPTIONS = (
     *("--no-defaults", "--read-from-remote-server", "--stop-never", "-vv"),
     *("--base64-output=decode-rows", "--print-table-metadata", "--verify-binlog-checksum"),
@@ -63,7 +63,6 @@ def main() -> int:
 
 
 def options_of(request: dict[str, Any]) -> list[str]:
-    """Its options for one request; the password is in a list of words, and never in a shell."""
     return [
         f"--host={request['host']}",
         f"--port={request['port']}",
@@ -76,7 +75,7 @@ def options_of(request: dict[str, Any]) -> list[str]:
 
 
 def first_file(request: dict[str, Any]) -> str:
-    """The name that the tool wants to be given, also where it begins at a GTID."""
+    """The name that the tool demands, also where it begins at a GTID."""
     context = ssl.create_default_context() if request["tls"] else None
     if context is not None:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -90,7 +89,6 @@ def first_file(request: dict[str, Any]) -> str:
 
 
 def follow(output: IO[bytes], request: dict[str, Any]) -> None:
-    """Tell what the tool prints until it ends."""
     reader = PrintedReader(tells_tables=bool(request.get("tables")))
     reached = dict(GtidPosition.parse(request["resume"] or request["start"]))
     for line in output:
@@ -105,7 +103,7 @@ def follow(output: IO[bytes], request: dict[str, Any]) -> None:
 
 
 def tell_errors(pipe: IO[bytes], told: list[str]) -> None:
-    """Whatever it says on standard error; it ends behind an error."""
+    """Its lines on standard error; it ends after an error."""
     for line in pipe:
         text = line.decode(errors="replace").strip()
         if text:

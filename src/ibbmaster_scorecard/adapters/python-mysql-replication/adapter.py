@@ -78,7 +78,7 @@ def follow(asked):
         verify_checksum=True,
         only_events=[MariadbGtidEvent, QueryEvent, XidEvent, XAPrepareEvent, *KINDS],
     )
-    # It begins again where it began when a connection is lost, unless it is told what came meanwhile.
+    # After a lost connection it begins where it began, unless it is told what came meanwhile.
     done = dict(one.split("-", 1) for one in position.split(",") if one)
     gtid, is_standalone = None, False
     for event in stream:
