@@ -10,7 +10,7 @@ import trio
 
 from ibbmaster.commands.recorder.recorded_connection import RecordedConnection
 from ibbmaster.commands.recorder.recording import Recording
-from ibbmaster.commands.recorder.relay import Relay
+from ibbmaster.commands.recorder.relay import Relay, listen_on
 
 TIMEOUT_S = 60.0
 
@@ -36,7 +36,7 @@ def relaying(relay: Relay) -> Iterator[int]:
     async def run() -> None:
         async with trio.open_nursery() as nursery:
             found["scope"], found["token"] = nursery.cancel_scope, trio.lowlevel.current_trio_token()
-            _, found["port"] = await nursery.start(relay.serve, "127.0.0.1", 0)
+            _, found["port"] = await nursery.start(relay.serve, await listen_on("127.0.0.1", 0))
             begun.set()
             await trio.sleep_forever()
 

@@ -117,7 +117,7 @@ class PositionPurgedError(PositionError):
 
 
 class LogResetError(PositionPurgedError):
-    """Another log has replaced the one being read: ask that one."""
+    """Another log has replaced the one being read."""
 
 
 class StageError(IbbMasterError):

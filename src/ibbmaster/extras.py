@@ -6,7 +6,7 @@ from types import TracebackType
 
 from .errors import ConfigurationError
 
-_BRINGS = {  # an extra -> the modules that are imported here of what it brings, and what these need themselves
+_BRINGS = {  # extra -> modules of it that are imported here, or that these need
     "spark": ("pyspark", "pandas", "pyspark_ibb"),
     "arrow": ("pyarrow", "numpy"),
     "zstd": ("backports",),

@@ -110,13 +110,12 @@ class GtidState:
         self._domains.pop(domain_id, None)
 
     def copy(self) -> GtidState:
-        """An independent state with the same content."""
         copy = GtidState()
         copy._domains = {domain_id: dict(servers) for domain_id, servers in self._domains.items()}
         return copy
 
     def seq_no(self, domain_id: int, server_id: int) -> int | None:
-        """The last sequence number this server logged in this domain, if any."""
+        """The last sequence number of this server in this domain, if any."""
         return self._domains.get(domain_id, {}).get(server_id)
 
     def latest(self, domain_id: int) -> Gtid | None:
@@ -128,7 +127,7 @@ class GtidState:
         return Gtid(domain_id=domain_id, server_id=server_id, seq_no=seq_no)
 
     def highest_seq_no(self, domain_id: int) -> int | None:
-        """The highest sequence number any server logged in a domain, if any."""
+        """The highest sequence number of any server in a domain, if any."""
         servers = self._domains.get(domain_id)
         return max(servers.values()) if servers else None
 

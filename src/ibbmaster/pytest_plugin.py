@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 class _OwnFinder:
-    """Finds the modules of this package as Python does."""
-
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: object = None) -> ModuleSpec | None:
         """The module of that name; None leaves it to the finders after this one."""

@@ -31,8 +31,8 @@ def cache_directory(environment: Mapping[str, str] | None = None) -> Path | None
 
 
 def program_directory() -> Path:
-    """The directory of programs that are built once and run from there, in a place for this user alone.
-    Raises ConfigurationError: there is none, or others may have put programs there."""
+    """The directory of programs that are built once and run from there, in a place for this user alone. Raises
+    ConfigurationError: there is none, or others may have put programs there."""
     found = cache_directory()
     if found is None:
         raise ConfigurationError("a user without a home has no cache directory: let XDG_CACHE_HOME name one")
@@ -46,8 +46,8 @@ def program_directory() -> Path:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and its missing parents; others may read but not write them, whatever the umask. Raises
-    OSError: it cannot be made."""
+    """Make a directory and its missing parents; others may read but not write them, whatever the umask. Raises OSError:
+    it cannot be made."""
     if not path.parent.is_dir():
         make_directory(path.parent)
     try:
@@ -58,9 +58,9 @@ def make_directory(path: Path) -> None:
 
 
 def distrust(path: Path, *, owners: Collection[int] = ()) -> str | None:
-    """Why another user may have written, or chosen, the content of a path; None if no other user can.
-    `owners` are further trusted user ids. A missing path is judged by the directories in which it would be made.
-    Raises OSError: it cannot be looked at."""
+    """Why another user may have written, or chosen, the content of a path; None if no other user can. `owners` are
+    further trusted user ids. A missing path is judged by the directories in which it would be made. Raises OSError: it
+    cannot be looked at."""
     trusted = {ROOT, os.geteuid(), *owners}
     ahead = [*reversed(path.absolute().parts)]
     at = Path(ahead.pop())

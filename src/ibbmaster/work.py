@@ -1,8 +1,6 @@
-"""Work that others may break off: a statement that reads a whole log, or joins large tables.
-
-Its starter runs it in a context with a `Work`; long work calls `check_wanted` at least a few times a second. Code
-that runs without a `Work` is never broken off.
-"""
+"""Work that others may break off: a statement that reads a whole log, or joins large tables. Its starter runs it in a
+context with a `Work`; long work calls `check_wanted` a few times a second. Without a `Work` code is never broken
+off."""
 
 import contextlib
 import enum
@@ -44,8 +42,8 @@ class Work:
         self._deadline = self._end = math.inf
         self._seconds_left = seconds
         self.reason: BreakReason | None = None
-        self.is_noticed = False  # that it is not wanted any more, by a check
-        self.on_break_off: Callable[[], object] = lambda: None  # it is waited for, and has not begun
+        self.is_noticed = False  # by a check
+        self.on_break_off: Callable[[], object] = lambda: None  # for waiters before its begin
 
     def break_off(self, reason: BreakReason) -> None:
         """Make `check` raise from now on."""
@@ -107,8 +105,8 @@ class Lock(Protocol):
 
 @contextlib.contextmanager
 def holding(lock: Lock) -> Iterator[None]:
-    """Hold a lock that others may hold for long. Raises BrokenOffError: meanwhile the work that runs here is no
-    longer wanted."""
+    """Hold a lock that others may hold for long. Raises BrokenOffError: meanwhile the work that runs here is no longer
+    wanted."""
     while not lock.acquire(timeout=LOCK_LOOK_S):
         check_wanted()
     try:

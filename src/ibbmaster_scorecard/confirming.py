@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import trio
 
-from ibbmaster.commands.recorder.relay import Relay
+from ibbmaster.commands.recorder.relay import Relay, listen_on
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.primary.server.registry import Registry, Session
 from ibbmaster.replication.wire.response import Response
@@ -232,7 +232,7 @@ class _RealFaults(Faults):
             try:
                 async with trio.open_nursery() as nursery:
                     found["scope"], found["token"] = nursery.cancel_scope, trio.lowlevel.current_trio_token()
-                    _, found["port"] = await nursery.start(relay.serve, "127.0.0.1", 0)
+                    _, found["port"] = await nursery.start(relay.serve, await listen_on("127.0.0.1", 0))
                     begun.set()
                     await trio.sleep_forever()
             except* ConfigurationError as errors:

@@ -15,9 +15,9 @@ from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import trio
 
@@ -36,6 +36,7 @@ from .matching import LoggedGroup
 from .outcome import RunRecord, cell_of
 from .results import Cell, ConsumerResult, ScenarioResult
 
+Result = TypeVar("Result", ConsumerResult, ScenarioResult)
 Serve = Callable[[Scenario], AbstractContextManager[FixturePrimary]]
 MARKER = "ibb_marker.marks"
 CONSUMER_ID = 4001
@@ -67,20 +68,17 @@ class RunTimes:
 
 
 def described(adapter: Adapter) -> ConsumerResult:
-    return ConsumerResult(name=adapter.name, title=adapter.title, package=adapter.package, registry=adapter.registry)
+    return _result(ConsumerResult, adapter)
 
 
 def described_scenario(card: Card) -> ScenarioResult:
-    return ScenarioResult(
-        name=card.name,
-        title=card.title,
-        family=card.family,
-        about=card.about,
-        best=card.best,
-        profile=card.profile,
-        faults=card.faults,
-        toml=card.toml(),
-    )
+    return _result(ScenarioResult, card, profile=card.profile, toml=card.toml())
+
+
+def _result(kind: type[Result], of: Adapter | Card, **made: Any) -> Result:
+    """What results have of the fields of a consumer or a scenario, and what is `made` of others."""
+    names = {one.name for one in dataclasses.fields(kind)} & {one.name for one in dataclasses.fields(of)}
+    return kind(**{name: getattr(of, name) for name in names}, **made)
 
 
 def run_card(adapter: Adapter, card: Card, times: RunTimes | None = None) -> Cell:
@@ -103,7 +101,8 @@ def run_and_ask(
         if card.start is not None and adapter.start != "gtid":
             raise ConfigurationError("it begins where the primary is, and this scenario elsewhere")
         with tempfile.TemporaryDirectory(prefix="ibbmaster-scorecard-", ignore_cleanup_errors=True) as directory:
-            run = _Run(adapter, card, command, Path(directory), times, over, serve)
+            patience = times.silence(adapter), times.limit(adapter)
+            run = _Run(adapter, card, command, Path(directory), *patience, over, serve)
             return run.cell(begun), run.version
     except (IbbMasterError, OSError, ValueError) as error:  # the other runs go on
         seconds = round(time.monotonic() - begun, 2)
@@ -132,29 +131,23 @@ def run_matrix(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
+@dataclass(slots=True)
 class _Run:
-    def __init__(
-        self,
-        adapter: Adapter,
-        card: Card,
-        command: Sequence[str],
-        directory: Path,
-        times: RunTimes,
-        over: threading.Event | None,
-        serve: Serve,
-    ) -> None:
-        self._serve = serve
-        self.adapter = adapter
-        self.card = card
-        self.command = command
-        self.directory = directory
-        self.silence_s = times.silence(adapter)
-        self.limit_s = times.limit(adapter)
-        self.dumps: list[tuple[float, SeenConnection]] = []
-        self.connections: list[float] = []
-        self.told: Counter[int] = Counter()  # lines, by their hash
-        self.fault_at: float | None = None
-        self._over = over or threading.Event()
+    adapter: Adapter
+    card: Card
+    command: Sequence[str]
+    directory: Path
+    silence_s: float
+    limit_s: float
+    over: threading.Event | None
+    serve: Serve
+    dumps: list[tuple[float, SeenConnection]] = field(default_factory=list)
+    connections: list[float] = field(default_factory=list)
+    told: Counter[int] = field(default_factory=Counter)  # lines, by their hash
+    fault_at: float | None = None
+    progress_at: float = 0.0
+    primary: FixturePrimary = field(init=False)
+    supervised: Supervised = field(init=False)
 
     @property
     def version(self) -> str:
@@ -163,7 +156,7 @@ class _Run:
     def cell(self, begun: float) -> Cell:
         scenario = self.card.scenario()
         scenario = dataclasses.replace(scenario, tables={MARKER: {"id": "int primary key"}, **scenario.tables})
-        with self._serve(scenario) as primary:
+        with self.serve(scenario) as primary:
             self.primary = primary
             first_log = primary.log
             start = str(primary.log.position) if self.card.start is None else self.card.start
@@ -262,7 +255,7 @@ class _Run:
                 asked, calm_since = now_asked, time.monotonic()
 
     def _step(self) -> None:
-        if self._over.is_set():
+        if self.over is not None and self.over.is_set():
             raise RunOverError
         starts = self.supervised.starts
         told = self.supervised.poll(STEP_S)

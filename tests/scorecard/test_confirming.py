@@ -5,7 +5,6 @@ import types
 
 import pytest
 
-from ibbmaster.commands.recorder.relay import Relay
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.clock import FixtureClock
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
@@ -41,10 +40,10 @@ def test_every_other_scenario_can_be_run_beside_a_packaged_server():
 
 
 def test_a_relay_that_cannot_listen_is_an_error_and_no_wait(monkeypatch):
-    async def serve(relay, host, port, *, task_status):
+    async def listen_on(host, port):
         raise ConfigurationError("cannot listen on 127.0.0.1:0: no port is left")
 
-    monkeypatch.setattr(Relay, "serve", serve)
+    monkeypatch.setattr("ibbmaster_scorecard.confirming.listen_on", listen_on)
     faults = _RealFaults(0, types.SimpleNamespace(port=1))
     with (
         pytest.raises(ConfigurationError, match="the relay to a real server: cannot listen on 127"),

@@ -157,7 +157,7 @@ def test_too_many_connections_are_told_so(ask):
 def test_noise_is_answered_line_by_line(ask, stream_seeds):
     rng = random.Random(next(stream_seeds(1)))
     for _ in range(100):
-        asked = {"do": rng.choice(QUESTIONS[:-1])}
+        asked = {"do": rng.choice([*QUESTIONS][:-1])}
         for key in ("place", "action", "name", "columns", "changes", "replica", "line", "timeout"):
             if rng.random() < 0.3:
                 asked[key] = rng.choice([None, 1, -1, "x", "cut", "after gtid", [], [{}], {}, {"id": 1}, True])

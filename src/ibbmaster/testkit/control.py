@@ -24,6 +24,17 @@ CONNECTIONS_MAX = 16
 WAIT_S_MAX = 3600.0
 TOKEN_SIZE = 16  # bytes of chance
 WITHOUT_TOKEN = {"ok": False, "error": "the first question has to have the token"}
+#: The keys of each question; None: those of a fault or a group.
+QUESTIONS: dict[str, tuple[str, ...] | None] = {
+    **dict.fromkeys(("fault", "now"), None),
+    "clear": (),
+    "faults": ("timeout",),
+    "group": None,
+    "table": ("name", "columns"),
+    **dict.fromkeys(("position", "authority", "connections"), ()),
+    "wait": ("replica", "gtid", "timeout"),
+    "stop": (),
+}
 
 Answer = Mapping[str, Any]
 
@@ -66,12 +77,11 @@ class ControlSocket:
         asked = {name: value for name, value in question.items() if name != "token"}
         try:
             verb = asked.pop("do", None)
-            if not isinstance(verb, str) or verb not in _QUESTIONS:
-                raise ConfigurationError(f"do {shown(verb)}: expected one of {', '.join(_QUESTIONS)}")
-            do, keys = _QUESTIONS[verb]
-            if keys is not None:
+            if not isinstance(verb, str) or verb not in QUESTIONS:
+                raise ConfigurationError(f"do {shown(verb)}: expected one of {', '.join(QUESTIONS)}")
+            if (keys := QUESTIONS[verb]) is not None:
                 only(verb, asked, keys)
-            return {"ok": True, **do(self, asked)}
+            return {"ok": True, **self._do(verb, asked)}
         except (IbbMasterError, ValueError, TimeoutError, RecursionError) as error:
             return {"ok": False, "error": " ".join(str(error).split())}
 
@@ -82,73 +92,44 @@ class ControlSocket:
     def leave(self) -> None:
         self._places.release()
 
-    # Questions ----------------------------------------------------------------------------------
-
-    def _fault(self, asked: dict[str, Any]) -> Answer:
-        line = asked.get("line")
-        fault = PlannedFault.of(asked) if line is None else PlannedFault.parse(expect("line", str, line))
-        return {"fault": str(self._primary.faults.add_fault(fault))}
-
-    def _now(self, asked: dict[str, Any]) -> Answer:
-        self._primary.faults.act(PlannedFault.of({**asked, "at": 0.0}))
-        problem = self._primary.faults.done[-1].problem
-        if problem:
-            raise ConfigurationError(problem)
+    def _do(self, verb: str, asked: dict[str, Any]) -> Answer:
+        primary, faults = self._primary, self._primary.faults
+        match verb:
+            case "fault":
+                line = expect("line", str | None, asked.get("line"))
+                fault = PlannedFault.of(asked) if line is None else PlannedFault.parse(line)
+                return {"fault": str(faults.add_fault(fault))}
+            case "now":
+                faults.act(PlannedFault.of({**asked, "at": 0.0}))
+                if problem := faults.done[-1].problem:
+                    raise ConfigurationError(problem)
+            case "clear":
+                faults.clear()
+            case "faults":
+                if "timeout" in asked:
+                    faults.wait(_seconds(asked["timeout"]))
+                done = [_told(record) for record in faults.done]
+                return {"pending": [str(fault) for fault in faults.pending], "done": done}
+            case "group":
+                gtid = WrittenGroup.of({key: value for key, value in asked.items() if key != "at"}).write(primary)
+                return {"gtid": None if gtid is None else str(gtid)}
+            case "table":
+                columns = expect("columns", dict, asked.get("columns", {}))
+                table = primary.table(expect("name", str, asked.get("name")), **columns)
+                return {"rows": [{name: _shown(value) for name, value in row.items()} for row in table.rows]}
+            case "position":
+                return {"position": str(primary.log.position), "port": primary.port}
+            case "authority":
+                return {"file": str(primary.authority_file)}
+            case "connections":
+                return {"connections": [_seen(connection) for connection in primary.connections]}
+            case "wait":
+                replica = expect("replica", int | str, asked.get("replica"))
+                late = _seconds(asked.get("timeout", 10))
+                primary.wait_for(replica, expect("gtid", str | None, asked.get("gtid")), late)
+            case "stop":
+                self._on_stop()
         return {}
-
-    def _clear(self, asked: dict[str, Any]) -> Answer:
-        self._primary.faults.clear()
-        return {}
-
-    def _faults(self, asked: dict[str, Any]) -> Answer:
-        if "timeout" in asked:
-            self._primary.faults.wait(_seconds(asked["timeout"]))
-        faults = self._primary.faults
-        return {"pending": [str(fault) for fault in faults.pending], "done": [_told(record) for record in faults.done]}
-
-    def _group(self, asked: dict[str, Any]) -> Answer:
-        gtid = WrittenGroup.of({key: value for key, value in asked.items() if key != "at"}).write(self._primary)
-        return {"gtid": None if gtid is None else str(gtid)}
-
-    def _table(self, asked: dict[str, Any]) -> Answer:
-        columns = expect("columns", dict, asked.get("columns", {}))
-        table = self._primary.table(expect("name", str, asked.get("name")), **columns)
-        return {"rows": [{name: _shown(value) for name, value in row.items()} for row in table.rows]}
-
-    def _position(self, asked: dict[str, Any]) -> Answer:
-        return {"position": str(self._primary.log.position), "port": self._primary.port}
-
-    def _authority(self, asked: dict[str, Any]) -> Answer:
-        return {"file": str(self._primary.authority_file)}
-
-    def _connections(self, asked: dict[str, Any]) -> Answer:
-        return {"connections": [_seen(connection) for connection in self._primary.connections]}
-
-    def _wait(self, asked: dict[str, Any]) -> Answer:
-        replica = expect("replica", int | str, asked.get("replica"))
-        gtid = expect("gtid", str | None, asked.get("gtid"))
-        self._primary.wait_for(replica, gtid, _seconds(asked.get("timeout", 10)))
-        return {}
-
-    def _stop(self, asked: dict[str, Any]) -> Answer:
-        self._on_stop()
-        return {}
-
-
-_QUESTIONS: dict[str, tuple[Callable[[ControlSocket, dict[str, Any]], Answer], tuple[str, ...] | None]] = {
-    "fault": (ControlSocket._fault, None),  # `PlannedFault` checks its keys
-    "now": (ControlSocket._now, None),
-    "clear": (ControlSocket._clear, ()),
-    "faults": (ControlSocket._faults, ("timeout",)),
-    "group": (ControlSocket._group, None),
-    "table": (ControlSocket._table, ("name", "columns")),
-    "position": (ControlSocket._position, ()),
-    "authority": (ControlSocket._authority, ()),
-    "connections": (ControlSocket._connections, ()),
-    "wait": (ControlSocket._wait, ("replica", "gtid", "timeout")),
-    "stop": (ControlSocket._stop, ()),
-}
-QUESTIONS = tuple(_QUESTIONS)
 
 
 class _Server(socketserver.ThreadingTCPServer):

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ibbmaster.errors import ConfigurationError, GtidError
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid
 from .action import ACTIONS, BOUNDS, CHOICES, NUMBER_MAX, TEXT_SIZES, FaultAction, PrimaryAction
-from .given import expect, only, shown
+from .given import expect, naming, only, shown
 from .place import Landmark, Place, Side
 
 TEXT_SIZE_MAX = 4000
@@ -112,17 +112,9 @@ def _place(
         raise ConfigurationError(
             f"{kind.word}: expected a place as 'after gtid', or at, seconds on the clock: one of both"
         )
-    if gtid is not None:
-        try:
-            gtid = str(Gtid.parse(gtid))
-        except GtidError as error:
-            raise ConfigurationError(f"{kind.word}: gtid {error}") from None
-    if text is None:
-        return None
-    try:
-        return Place.parse(text, gtid=gtid, sql=sql)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{kind.word}: place {error}") from None
+    with naming(kind.word):
+        gtid = None if gtid is None else str(Gtid.parse(gtid))
+        return None if text is None else Place.parse(text, gtid=gtid, sql=sql)
 
 
 def _action(kind: type[FaultAction], given: Mapping[str, object]) -> FaultAction:

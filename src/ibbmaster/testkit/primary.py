@@ -38,7 +38,7 @@ from .fault import PlannedFault
 from .fault_stage import Faults
 from .fixture_logs import expect_sound, fixture_log
 from .incident import Incidents
-from .query_events import ServerSession
+from .query_events import is_new
 from .tables import FixtureTable, RowFormat
 from .transactions import FixtureWriter, GtidOptions, WrittenStatement
 from .witness import POLL_S, SeenConnection, Witness
@@ -100,7 +100,7 @@ class FixturePrimary(FixtureWriter):
             domain=domain,
             format=format,
             has_prepared_groups=given.profile.storage_engine is None,
-            session=ServerSession.at(given.profile.server_version),
+            is_new=is_new(given.profile.server_version),
             history=LoggedSchema(own.engine).history() if own.position else SchemaHistory(),
         )
         self.faults = faults or Faults()
@@ -146,7 +146,7 @@ class FixturePrimary(FixtureWriter):
         given = self._checked.primary
         if profile is not None:
             given = replace(given, profile=profile_of(profile))
-            self.session = ServerSession.at(given.profile.server_version)
+            self.is_new = is_new(given.profile.server_version)
         if server_id is not None:
             given = replace(given, server_id=server_id)
         if log is not None:

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple, Self, TypedDict, Unpack
 
 from ibbmaster.api.statements import CHARSETS, Origin, is_of_transaction
 from ibbmaster.replication.event.column_types.registry import BY_NAME
@@ -66,49 +65,38 @@ INDEX_SORTS = ("BTREE", "HASH", "RTREE")
 OBJECT_WITHIN = 24  # words
 
 
-class QueryOptions(TypedDict, total=False):
-    """The `number` of atomic DDL, the part of an `alter` of two phases."""
-
-    number: int | None
-    alter: bytes
-    error_code: int
+def is_new(server_version: str) -> bool:
+    """Whether default collations of a version are of UCA 14.0, and GTID events name the thread."""
+    return Difference.UCA_1400_IS_DEFAULT.holds(version_number(server_version))
 
 
-class Needs(NamedTuple):
-    is_zoned: bool
-    is_timed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerSession:
-    """A session of root with the defaults of a server version."""
-
-    is_new: bool  # default collations are of UCA 14.0; GTID events name the thread
-
-    @classmethod
-    def at(cls, server_version: str) -> Self:
-        """A session at a server of a version, as "11.8.6-MariaDB-log"."""
-        return cls(is_new=Difference.UCA_1400_IS_DEFAULT.holds(version_number(server_version)))
-
-    def query(
-        self, sql: str, origin: Origin, catalog: SchemaCatalog, *, microseconds: int = 0, **given: Unpack[QueryOptions]
-    ) -> bytes:
-        """The QUERY event of a statement; `catalog` precedes it. Raises EventError: no replica could run it."""
-        number, alter = given.get("number"), given.get("alter", b"")
-        statement = _Statement(sql, origin.database, catalog)
-        needs = statement.needs(is_new=self.is_new)
-        status = (
-            SESSION
-            + (COLLATIONS if self.is_new and statement.names_charset() else b"")
-            + (NEW_CHARSETS if self.is_new else CHARSETS)
-            + (TIME_ZONE if needs.is_zoned else b"")
-            + (INVOKER if statement.has_invoker else b"")
-            + (bytes([STATUS_MICROSECONDS]) + microseconds.to_bytes(3, "little") if needs.is_timed else b"")
-            + (bytes([STATUS_XID]) + struct.pack("<Q", number) if number is not None and statement.is_atomic else b"")
-            + (bytes([STATUS_ALTER_FLAGS]) + alter if alter else b"")
-        )
-        run_in = replace(origin, database=statement.database)
-        return run_in.query(sql, status=status, error_code=given.get("error_code", 0), flags=statement.flags)
+def query_event(
+    sql: str,
+    origin: Origin,
+    catalog: SchemaCatalog,
+    *,
+    is_new: bool,
+    microseconds: int = 0,
+    number: int | None = None,
+    alter: bytes = b"",
+    error_code: int = 0,
+) -> bytes:
+    """The QUERY event of a statement that root runs after `catalog`, with the `number` of atomic DDL, or a part of an
+    `alter` of two phases. Raises EventError: no replica could run it."""
+    statement = _Statement(sql, origin.database, catalog)
+    is_zoned, is_timed = statement.needs(is_new=is_new)
+    status = (
+        SESSION
+        + (COLLATIONS if is_new and statement.names_charset() else b"")
+        + (NEW_CHARSETS if is_new else CHARSETS)
+        + (TIME_ZONE if is_zoned else b"")
+        + (INVOKER if statement.has_invoker else b"")
+        + (bytes([STATUS_MICROSECONDS]) + microseconds.to_bytes(3, "little") if is_timed else b"")
+        + (bytes([STATUS_XID]) + struct.pack("<Q", number) if number is not None and statement.is_atomic else b"")
+        + (bytes([STATUS_ALTER_FLAGS]) + alter if alter else b"")
+    )
+    run_in = replace(origin, database=statement.database)
+    return run_in.query(sql, status=status, error_code=error_code, flags=statement.flags)
 
 
 class _Statement:
@@ -194,8 +182,8 @@ class _Statement:
         is_introducer = token.kind is TokenKind.WORD and token.text.startswith("_") and after.kind is TokenKind.TEXT
         return is_introducer or (self._object == "TABLE" and token.is_word(*CHARSET_WORDS))
 
-    def needs(self, *, is_new: bool) -> Needs:
-        """The time zone and parts of a second, for its functions or the defaults of an altered table."""
+    def needs(self, *, is_new: bool) -> tuple[bool, bool]:
+        """Whether its functions or the defaults of an altered table need the time zone, and parts of a second."""
         if self._object:
             return self._needs_of_table(is_new=is_new)
         calls = [
@@ -204,9 +192,9 @@ class _Statement:
             if token.is_word(*BARE_CLOCKS, "CURRENT_DATE")
             or (token.kind is TokenKind.WORD and after is not None and after.is_sign("("))
         ]
-        return Needs(any(call in ZONED for call in calls), any(call in TIMED for call in calls))
+        return any(call in ZONED for call in calls), any(call in TIMED for call in calls)
 
-    def _needs_of_table(self, *, is_new: bool) -> Needs:
+    def _needs_of_table(self, *, is_new: bool) -> tuple[bool, bool]:
         alters = self._verb == "ALTER" or self._object == "INDEX"
         found = self._catalog.tables.get(self._table) if alters and self._table is not None else None
         is_zoned = is_timed = False
@@ -217,7 +205,7 @@ class _Statement:
                 is_zoned |= is_now == (not kind.is_zoned)
                 is_whole = column.default == "current_timestamp()" and kind.is_zoned
                 is_timed |= is_now and (is_new or not is_whole)
-        return Needs(is_zoned, is_timed)
+        return is_zoned, is_timed
 
 
 def _casts_to_text(inside: list[Token]) -> bool:

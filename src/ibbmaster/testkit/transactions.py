@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
 from dataclasses import replace
 from types import TracebackType
-from typing import NamedTuple, Self, TypedDict, Unpack
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
 from ibbmaster.api.statements import THREAD, Origin, is_of_transaction
 from ibbmaster.api.writing import OpenGroup, WritableLog, as_gtid, as_xid
@@ -34,7 +34,7 @@ from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import TokenKind, tokens
 from ibbmaster.storage.ibb.xa import Xid
 from .clock import FixtureClock
-from .query_events import QueryOptions, ServerSession
+from .query_events import query_event
 from .tables import RowFormat, RowStep
 
 ALONE = GtidFlag.STANDALONE | GtidFlag.ALLOW_PARALLEL
@@ -251,14 +251,14 @@ class FixtureWriter:
         domain: int,
         format: RowFormat,
         has_prepared_groups: bool,
-        session: ServerSession,
+        is_new: bool,
         history: SchemaHistory,
     ) -> None:
         self.log = log
         self.clock = clock
         self.format = format
         self.has_prepared_groups = has_prepared_groups  # XA PREPARE is a group of its own, as before 12.3
-        self.session = session
+        self.is_new = is_new  # as `query_events.is_new`
         self._history = history
         self._server_id = server_id
         self._domain = domain
@@ -364,15 +364,15 @@ class FixtureWriter:
 
     def gtid_event(self, value: GtidEvent) -> bytes:
         """The event that begins a group now."""
-        if self.session.is_new:
+        if self.is_new:
             extra_flags = (value.extra_flags or GtidExtraFlag(0)) | GtidExtraFlag.THREAD_ID
             value = replace(value, extra_flags=extra_flags, thread_id=THREAD)
         return encode_gtid_event(value, timestamp=self.clock.timestamp)
 
-    def query(self, sql: str, origin: Origin, **given: Unpack[QueryOptions]) -> bytes:
-        """The QUERY event of a statement that runs now."""
-        microseconds = self.clock.microseconds
-        return self.session.query(sql, origin, self._history.at(), microseconds=microseconds, **given)
+    def query(self, sql: str, origin: Origin, **given: Any) -> bytes:
+        """The QUERY event of a statement that runs now; options as of `query_event`."""
+        now = self.clock.microseconds
+        return query_event(sql, origin, self._history.at(), is_new=self.is_new, microseconds=now, **given)
 
     def origin(self, server_id: int, database: str = "") -> Origin:
         return Origin(server_id=server_id, timestamp=self.clock.timestamp, database=database)

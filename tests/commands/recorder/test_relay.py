@@ -8,7 +8,7 @@ import threading
 import pytest
 import trio
 
-from ibbmaster.commands.recorder.relay import Relay
+from ibbmaster.commands.recorder.relay import Relay, RelayedConnection, listen_on
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.incident import BY_RESET
 from tests.recorded import relaying
@@ -16,7 +16,7 @@ from tests.recorded import relaying
 TIMEOUT_S = 60.0
 
 
-class Heard:
+class Heard(RelayedConnection):
     """Who listens: passes on, and notes how it ended."""
 
     def __init__(self):
@@ -41,9 +41,6 @@ class Heard:
 
     async def refused(self):
         self._end("refused")
-
-    def closed(self):
-        pass
 
     def _end(self, how):
         self.ends.append(how)
@@ -172,7 +169,6 @@ def test_no_more_connections_than_allowed_are_relayed():
 
 
 def test_an_address_in_use_is_said():
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        relay = Relay(("127.0.0.1", 1), lambda client, peer: Heard())
-        with pytest.raises(ConfigurationError, match=r"cannot listen on 127\.0\.0\.1"):
-            trio.run(relay.serve, *taken.getsockname())
+    message = r"cannot listen on 127\.0\.0\.1"
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ConfigurationError, match=message):
+        trio.run(listen_on, *taken.getsockname())

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
                 async with trio.open_nursery() as nursery:
-                    host, port = await nursery.start(relay.serve_on, listeners)
+                    host, port = await nursery.start(relay.serve, listeners)
                     _announce(args, host, port)
                     with trio.move_on_after(float("inf") if args.seconds is None else args.seconds):
                         async for _ in signals:

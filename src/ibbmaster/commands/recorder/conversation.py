@@ -1,7 +1,7 @@
-"""What both ends of a connection say, as a relay between them reads it from the packets. No clock, no socket.
+"""What both ends of a connection say, read from its packets by a relay between them. No clock, no socket.
 
-Whatever bytes come, memory is bounded: of a packet that is too large for what it should be only
-the beginning is kept, and events come in pieces. Nothing of a login is kept but the user's name.
+Memory is bounded whatever comes: of an oversized packet only the beginning is kept, and events come in pieces. Of a
+login only the user's name is kept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROGRESS_CODE = 0xFFFF  # an ERR of this code is no error
 LOCAL_FILE_MARK = 0xFB
 COM_FIELD_LIST = 0x04
 COM_CHANGE_USER = 0x11
-#: What is taken away from a greeting: after any of these a relay between the two could read no further.
+#: Taken away from a greeting: after any of these a relay could read no further.
 TAKEN_AWAY = Capability.TLS | Capability.COMPRESS | Capability.ZSTD_COMPRESS
 CONNECT_STATE = re.compile(rb"@slave_connect_state\s*=\s*['\"]([0-9,\s-]*)['\"]", re.I)
 _NO_ANSWER = (Command.QUIT, Command.STATEMENT_CLOSE, Command.STATEMENT_LONG_DATA)
@@ -53,8 +53,6 @@ class Phase(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Greeted:
-    """The greeting of the primary has come."""
-
     server_version: str
     connection_id: int
     offered_tls: bool
@@ -62,8 +60,6 @@ class Greeted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """The client has said who it is."""
-
     user: str
 
 
@@ -76,8 +72,6 @@ class Admitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """The client has sent a command."""
-
     command: AnyCommand
 
 
@@ -91,7 +85,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpPiece:
-    """A packet of a dump, or a piece of one that is very large."""
+    """A packet of a dump, or a piece of a very large one."""
 
     data: bytes = field(repr=False)
     is_first: bool
@@ -107,8 +101,6 @@ class DumpEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PassedUnread:
-    """From here on bytes are passed on unread."""
-
     reason: str
 
 
@@ -207,7 +199,6 @@ class Conversation:
 
     @property
     def has_login(self) -> bool:
-        """Whether the client has named its user."""
         return bool(self._capabilities)
 
     @property
@@ -216,14 +207,14 @@ class Conversation:
         return self._asked
 
     def from_primary(self, data: bytes) -> Iterator[ConversationPart]:
-        """Take bytes of the primary, cut anywhere."""
+        """Take bytes, cut anywhere."""
         if self.phase is Phase.UNREAD:
             return
         for payload in self._from_primary.take(data):
             yield from self._heard_primary(payload)
 
     def from_client(self, data: bytes) -> Iterator[ConversationPart]:
-        """Take bytes of the client, cut anywhere."""
+        """Take bytes, cut anywhere."""
         if self.phase is Phase.DUMP:  # acknowledgements, or that it leaves
             if data.endswith(_QUIT_PACKET):
                 yield Asked(command=Quit())

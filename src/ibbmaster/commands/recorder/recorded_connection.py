@@ -1,4 +1,4 @@
-"""Listens to one connection for a recording: what is asked, what comes, and how it ends."""
+"""Records one connection: what is asked, what comes, and how it ends."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from .recording import Recording
 from .redaction import without_secrets
 from .relay import RelayedConnection, Send
 
-LIVE_S = 0.2  # a primary that had nothing for so long has sent what it had
-STALL_PERIODS = 1.5  # silence of this number of heartbeat periods is a stall
+LIVE_S = 0.2  # after this silence a primary has sent what it had
+STALL_PERIODS = 1.5  # of heartbeat periods are a stall
 STALL_MAX_S = 3600.0
 SQL_SIZE_MAX = 200  # of a statement that names a place
 ERROR_SIZE_MAX = 500
@@ -56,10 +56,10 @@ class RecordedConnection(RelayedConnection):
         self._offered_tls = False
         self._sql = b""  # the last statement
         self._period_s = 0.0  # of heartbeats
-        self._start: GtidState | None = None  # where the next dump begins, if it said so by GTID
+        self._start: GtidState | None = None  # of the next dump, by GTID
         self._has_until = False
         self._dump: RecordedDump | None = None
-        self._has_left = False  # the consumer: what comes now, it never sees
+        self._has_left = False  # the consumer sees nothing more
         self._is_over = False  # how it ends is known
 
     # What a relay calls --------------------------------------------------------------------------
@@ -72,24 +72,20 @@ class RecordedConnection(RelayedConnection):
             await send(data)
 
     async def from_client(self, data: bytes, send: Send) -> None:
-        """Bytes for the primary, unchanged."""
         await self._record(self._hear_client, data)
         await send(data)
 
     async def primary_left(self, by: str) -> None:
-        """The primary has ended the connection."""
         await self._record(self._primary_left, by)
 
     async def client_left(self, by: str, silent_s: float) -> None:
-        """The client has ended it: a fault only if the primary had been silent."""
+        """A fault only if the primary had been silent."""
         await self._record(self._client_left, by, silent_s)
 
     async def connected(self) -> None:
-        """The primary has taken the connection."""
         await self._record(self._connected)
 
     async def refused(self) -> None:
-        """The primary is not there."""
         await self._record(self._refused)
 
     async def _record(self, act: Callable[..., None], *arguments: object) -> None:
@@ -99,7 +95,7 @@ class RecordedConnection(RelayedConnection):
             try:
                 act(*arguments)
                 self._recording.write_if_due()
-            except Exception as error:  # whatever is wrong here: the bytes must go on
+            except Exception as error:  # the bytes must go on
                 self._recording.fail(error)
 
         if not self._recording.problem:
@@ -267,7 +263,7 @@ class RecordedConnection(RelayedConnection):
         return "before statement", self._shown_sql() if isinstance(command, QueryCommand) else None
 
     def _shown_sql(self) -> str | None:
-        """The name of the last statement, up to any password."""
+        """The last statement, up to any password."""
         return self._sql.partition(b"'***'")[0].decode("utf-8", "replace")[:SQL_SIZE_MAX] or None
 
     def _place_outside(self) -> tuple[str, str | None]:

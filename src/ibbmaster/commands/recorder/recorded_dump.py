@@ -1,4 +1,4 @@
-"""One dump of a recorded session: where in it we are, and its groups on their way to the log."""
+"""One dump of a recorded session: its present place, and its groups on their way to the log."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ _OPENING = (Landmark.OPENING_ROTATE, Landmark.OPENING_FORMAT, Landmark.OPENING_G
 
 
 class RecordedDump:
-    """One dump: its present place, and the group that is coming."""
-
     def __init__(self, recording: Recording, command: BinlogDump, start: GtidState | None) -> None:
         self.number = 0  # once an event came
         self.server_id = command.server_id
@@ -56,7 +54,6 @@ class RecordedDump:
 
     @property
     def has_begun(self) -> bool:
-        """Whether an event came."""
         return self._place is not None
 
     def _count(self) -> None:
@@ -125,7 +122,7 @@ class RecordedDump:
         gtid, _ = decode_gtid(header, event)
         shape = "classic" if header.log_pos else "compat" if self._begins_with_rotate else "engine"
         self._recording.know_primary(shape=shape)
-        if self._start is None:  # by file and position: what was before is as good as it can be determined
+        if self._start is None:  # by file and position: the best guess
             before = [] if gtid.seq_no <= 1 else [replace(gtid, seq_no=gtid.seq_no - 1)]
             self._start = GtidState(before)
         self._gtid, self._gtid_event, self._is_doubtful = gtid, plain, False

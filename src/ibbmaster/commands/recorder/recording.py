@@ -28,19 +28,19 @@ log = logging.getLogger(__name__)
 
 SCENARIO_NAME = "scenario.toml"
 LOG_NAME = "log"
-RESERVE_NAME = "reserve"  # room for the last scenario on a disk that is full
+RESERVE_NAME = "reserve"  # for the last scenario on a full disk
 RESERVE_BYTES = 256 << 10
 FILE_BYTES = "64M"
 REDO_BYTES = "4M"
 WRITE_INTERVAL_S = 1.0
-WRITE_SHARE = 20  # this factor longer than a scenario takes to be written until it is written again
+WRITE_SHARE = 20  # times the last writing, until the next one
 TIMES_MAX = 20_000  # of groups; more are put together
 TIMES_STEP_S = 0.001  # groups this close come together
 FAULTS_MAX = 5_000
 CONNECTIONS_TOLD = 500
 LINES_TOLD = 100  # of a connection
 LINE_SIZE = 300
-AWAY_S = 5.0  # so long before a primary is away, what ended connections belongs to that
+AWAY_S = 5.0  # ends of connections this long before an absence belong to it
 SAME_MOMENT_S = 1.0
 _ENDS = ("cut", "eof", "error")
 
@@ -51,7 +51,7 @@ class RecordedFault:
 
     keys: dict[str, object]
     at: float
-    dump: int | None = None  # the number of the dump it happened in
+    dump: int | None = None  # its number
     replica: int | None = None
 
     @property
@@ -62,8 +62,6 @@ class RecordedFault:
 
 @dataclass(slots=True)
 class _Told:
-    """What is written of a connection."""
-
     lines: list[str] = field(default_factory=list)
     left_out: int = 0
 
@@ -78,7 +76,7 @@ class Recording:
     """
 
     def __init__(self, directory: Path, source: str) -> None:
-        """Begin one. Raises ConfigurationError: the directory is not empty, or cannot be made."""
+        """Raises ConfigurationError: the directory is not empty, or cannot be made."""
         self.directory = directory
         self.group_count = self.connection_count = 0
         self.problem = ""
@@ -167,7 +165,6 @@ class Recording:
     def add_fault(
         self, keys: Mapping[str, object], *, dump: int | None = None, replica: int | None = None
     ) -> RecordedFault:
-        """Note that something went wrong."""
         fault = RecordedFault(keys=dict(keys), at=self.now(), dump=dump, replica=replica)
         if len(self._faults) < FAULTS_MAX:
             self._faults.append(fault)
@@ -260,7 +257,6 @@ class Recording:
         return seq_no is not None and gtid.seq_no <= seq_no
 
     def commit(self, group: OpenGroup, gtid: Gtid, gtid_event: bytes) -> None:
-        """Log a whole group."""
         try:
             if self.problem or self.has(gtid):  # another connection was faster
                 group.roll_back()
@@ -329,7 +325,6 @@ class Recording:
         self._due = begun + max(WRITE_INTERVAL_S, WRITE_SHARE * took)
 
     def close(self) -> None:
-        """The end of the recording."""
         if self._away is not None:
             self._note_closed()
         try:
@@ -343,7 +338,6 @@ class Recording:
         self.write()
 
     def text(self) -> str:
-        """The scenario as it is now."""
         return "\n".join(self._lines()) + "\n"
 
     def _lines(self) -> Iterator[str]:
@@ -420,5 +414,5 @@ def profile_of_stream(version: str, shape: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """A line that TOML skips, with what it cannot have escaped."""
+    """A line that TOML skips, with escapes."""
     return f"# {toml_value(text)[1:-1]}" if not text.isprintable() else f"# {text}"

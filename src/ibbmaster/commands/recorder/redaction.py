@@ -1,4 +1,4 @@
-"""Statements without the passwords that stand in them, and the hashes of passwords."""
+"""Statements without their passwords, and the hashes of passwords."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SECRET_WORD = re.compile(rb"PASSWORD|IDENTIFIED", re.I)
 _LITERAL = re.compile(rb"'(?>(?:[^'\\]++|\\(?:.|\Z)|'')*)(?:'|\Z)|\"(?>(?:[^\"\\]++|\\(?:.|\Z)|\"\")*)(?:\"|\Z)", re.S)
 _COMMENT = re.compile(rb"/\*.*?(?:\*/|\Z)", re.S)
 _HASH = re.compile(rb"\*[0-9A-Fa-f]{40}")
-#: What a literal stands after if it is a password: PASSWORD('…'), MASTER_PASSWORD = '…'; of an account; SET PASSWORD.
+#: The text before a password: PASSWORD('…'), MASTER_PASSWORD = '…'; of an account; SET PASSWORD.
 _BEHIND_PASSWORD = re.compile(rb"PASSWORD\w*[`\"]?[\s(:=]*\Z", re.I)
 _OF_ACCOUNT = re.compile(rb"\b(?:BY|USING|AS)\s*(?:PASSWORD\s*)?\(?\s*\Z", re.I)
 _ASSIGNED = re.compile(rb"=\s*\Z")

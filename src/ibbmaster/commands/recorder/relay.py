@@ -1,8 +1,8 @@
-"""Stands between consumers and a primary, and passes every byte on; who listens may change, hold up or cut.
+"""Stands between consumers and a primary, and passes every byte on; listeners may change, hold up or cut.
 
-A connection to the primary is made for each that comes. Each direction has one task, which reads
-no further before what it read is sent: back pressure reaches the other end. An end passes on as
-what it is: a half close, or a reset after everything that was sent before it.
+Each client gets its own connection to the primary. Each direction has one task, which sends what it read before it
+reads on: back pressure reaches the other end. An end passes on as what it is: a half close, or a reset after everything
+that was sent before it.
 """
 
 from __future__ import annotations
@@ -75,12 +75,6 @@ class Relay:
         self._places = trio.CapacityLimiter(max_connections)
 
     async def serve(
-        self, host: str, port: int, *, task_status: trio.TaskStatus[tuple[str, int]] = trio.TASK_STATUS_IGNORED
-    ) -> None:
-        """`serve_on` an address. Raises ConfigurationError: the address cannot be listened on."""
-        await self.serve_on(await listen_on(host, port), task_status=task_status)
-
-    async def serve_on(
         self,
         listeners: list[trio.SocketListener],
         *,
@@ -101,7 +95,7 @@ class Relay:
             try:
                 client, peer = await listener.accept()
             except OSError as error:
-                if error.errno in _SHORTAGES:  # of descriptors, say: those that are there go on
+                if error.errno in _SHORTAGES:  # of descriptors, say: others go on
                     await trio.sleep(ACCEPT_RETRY_S)
                 continue
             if self._places.available_tokens < 1:
@@ -170,8 +164,6 @@ class _GoneError(trio.BrokenResourceError):
 
 
 class _Ends:
-    """The two ends of one connection."""
-
     def __init__(
         self, client: trio.socket.SocketType, primary: trio.socket.SocketType, heard: RelayedConnection
     ) -> None:
@@ -219,8 +211,8 @@ class _Ends:
             except _GoneError:
                 if is_from_primary:
                     self._scope.cancel()
-                return  # of a primary that has gone, what it sent before is still to come
-            except trio.BrokenResourceError:  # who listens has cut it
+                return  # what a primary sent before is still to come
+            except trio.BrokenResourceError:  # the listener has cut it
                 self._scope.cancel()
                 return
 
@@ -230,7 +222,7 @@ class _Ends:
             while view:
                 view = view[await sink.send(view) :]
         except OSError as error:
-            if is_to_client:  # it has gone, and this says so first
+            if is_to_client:  # it has gone, which is known here first
                 await self._ended(False, "reset")
                 _reset(self._primary)
             raise _GoneError("the other end has gone") from error
