@@ -167,7 +167,6 @@ class GtidState:
         return True
 
     def domains_beyond(self, position: GtidPosition) -> list[int]:
-        """The domains with more than a replica at `position` has."""
         return [domain_id for domain_id in self._domains if self._is_beyond(domain_id, position.get(domain_id))]
 
     def _is_beyond(self, domain_id: int, wanted: Gtid | None) -> bool:

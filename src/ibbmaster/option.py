@@ -34,7 +34,6 @@ def named_options(options: type) -> Iterator[NamedOption]:
 
 
 def flag_of(name: str) -> str:
-    """The flag of an option on the command line."""
     return f"--{name.strip('_').replace('_', '-')}"
 
 

@@ -20,7 +20,6 @@ class LogPosition(NamedTuple):
 
     @classmethod
     def on_page(cls, file_no: int, page_no: int, page_offset: int = 0) -> LogPosition:
-        """The position of a byte of a page of an `.ibb` file."""
         return cls(file_no, page_no * PAGE_SIZE + page_offset)
 
     @property
@@ -47,7 +46,6 @@ class NamedPosition(LogPosition):
 
     @classmethod
     def in_file(cls, position: LogPosition, file_name: str) -> NamedPosition:
-        """A position with the name of its file."""
         named = cls(*position)
         named.file_name = file_name
         return named

@@ -44,7 +44,6 @@ class Difference(enum.Enum):
         self.since, self.until, self.meaning = since, until, meaning
 
     def holds(self, version: int) -> bool:
-        """Whether servers of this version do it."""
         return self.since <= version < self.until
 
 

@@ -113,8 +113,6 @@ def _print_list(adapters: Iterable[Adapter], cards: Iterable[Card]) -> None:
 
 
 class _Matrix:
-    """What is run, and what came of it so far."""
-
     def __init__(
         self, args: argparse.Namespace, adapters: Sequence[Adapter], cards: Sequence[Card], older: Results | None
     ) -> None:
@@ -150,7 +148,6 @@ class _Matrix:
                     saved = time.monotonic()
 
     def build(self) -> None:
-        """Build every consumer, and say what can be run."""
         self._built()
         for name, consumer in self.consumers.items():
             print(f"{name}: {'ready' if consumer.not_run is None else f'unavailable ({consumer.not_run})'}")
@@ -256,7 +253,6 @@ def _module(name: str) -> Any:
 
 
 def _table(results: Results) -> Iterator[str]:
-    """A line for each cell: its grade and its summary."""
     best = {scenario.name: scenario.best for scenario in results.scenarios}
     for consumer in results.consumers:
         cells = [cell for cell in results.cells if cell.consumer == consumer.name]

@@ -167,7 +167,6 @@ class _RealPrimary:
 
     @property
     def connections(self) -> list[Any]:
-        """Those of consumers, at the relay."""
         return list(self._witness.connections)
 
     def wait(self) -> None:

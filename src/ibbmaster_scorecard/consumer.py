@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any
 
 from ibbmaster.errors import ConfigurationError, RemoteProtocolError
 from .journal import LINE_SIZE_MAX, LINES_MAX, ToldEvent, parse_told
@@ -60,7 +60,6 @@ class Consumer:
 
     @property
     def log(self) -> str:
-        """The end of its standard error."""
         return bytes(self._log).decode("utf-8", "replace")
 
     @property
@@ -96,12 +95,6 @@ class Consumer:
             if stream is not None and not reader.is_alive():
                 stream.close()
         return self.events()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close(0.0)
 
     def _is_running(self) -> bool:
         """Without letting go of the process's number."""
@@ -170,7 +163,6 @@ class Supervised:
     _fatal_at: float | None = None
 
     def start(self) -> None:
-        """Start it, with the last position it told."""
         positions = [event.position for event in self.told if event.what == "position"]
         request = {**self.request, "directory": str(self.directory), "resume": positions[-1] if positions else None}
         self.starts += 1
@@ -184,7 +176,6 @@ class Supervised:
 
     @property
     def has_spoken(self) -> bool:
-        """Whether the present process has told anything."""
         return bool(self.told) and self.told[-1].process == self.starts
 
     def poll(self, timeout: float) -> list[ToldEvent]:
@@ -201,30 +192,25 @@ class Supervised:
         is_late = self._fatal_at is not None and time.monotonic() > self._fatal_at + FATAL_S
         self.told += found
         if self._consumer.has_ended or is_late or self._consumer.problem:
-            found = found + self._end()
+            consumer, was_alive = self._consumer, not self._consumer.has_ended
+            found = found + self._end(0.0)
+            self.exit_code = 1 if was_alive and self._fatal_at is not None else consumer.exit_code
+            if self.starts <= len(RESTARTS_S) and not self.problem:
+                self._due = time.monotonic() + RESTARTS_S[self.starts - 1]
         return found
-
-    def _end(self) -> list[ToldEvent]:
-        assert self._consumer is not None
-        consumer, self._consumer = self._consumer, None
-        was_alive = not consumer.has_ended
-        rest = consumer.close(0.0)
-        self.told += rest
-        self._keep(consumer)
-        self.exit_code = 1 if was_alive and self._fatal_at is not None else consumer.exit_code
-        if self.starts <= len(RESTARTS_S) and not self.problem:
-            self._due = time.monotonic() + RESTARTS_S[self.starts - 1]
-        return rest
 
     def close(self, grace_s: float) -> None:
         """End it; its exit code stays None if it has lived until now."""
         self._due = None
         if self._consumer is not None:
-            consumer, self._consumer = self._consumer, None
-            self.told += consumer.close(grace_s)
-            self._keep(consumer)
+            self._end(grace_s)
 
-    def _keep(self, consumer: Consumer) -> None:
+    def _end(self, grace_s: float) -> list[ToldEvent]:
+        assert self._consumer is not None
+        consumer, self._consumer = self._consumer, None
+        rest = consumer.close(grace_s)
+        self.told += rest
         self.last_log = consumer.log
         self.log = (self.log + self.last_log)[-LOG_SIZE_MAX:]
         self.problem = consumer.problem
+        return rest

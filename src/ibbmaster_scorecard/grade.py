@@ -80,7 +80,6 @@ class Judgement:
 
 
 def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd) -> Judgement:
-    """Grade what was told of what was logged."""
     matching = Matching(groups)
     for number, event in enumerate(told):
         matching.take(number, event)

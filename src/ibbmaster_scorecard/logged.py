@@ -84,7 +84,6 @@ def _marked_value(column: Column, value: Any) -> Any:
 
 
 def _statements(events: Sequence[bytes]) -> list[LoggedChange]:
-    """Those that change rows."""
     texts = [decode_query(data).text.decode("utf-8", "replace") for data in events if data[4] in STATEMENTS]
     return [LoggedChange(sql=text) for text in texts if not text.lower().lstrip().startswith(FRAMES)]
 

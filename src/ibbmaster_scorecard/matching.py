@@ -109,7 +109,6 @@ class Matching:
         self._metadata: dict[str, Flaw] = {}  # by their texts
 
     def take(self, number: int, event: ToldEvent) -> None:
-        """Take one line."""
         match event.what:
             case "begin":
                 self._open, self._in_group, self._is_begun = event.gtid, [], True
@@ -261,7 +260,6 @@ class Matching:
         return [Flaw(f"the commit of {gtid} is missing", since, True) for gtid, since in lost.items()]
 
     def metadata_flaws(self) -> list[Flaw]:
-        """What was told wrong of tables."""
         return list(self._metadata.values())
 
     def missing_behind(self) -> list[str]:
@@ -270,7 +268,6 @@ class Matching:
         return [f"{wanted} is missing" for wanted in behind if wanted.group.is_required]
 
     def first(self) -> tuple[int, ...]:
-        """The line by which each change came first."""
         return tuple(sorted(wanted.came[0] for wanted in self._wanted if wanted.came))
 
     def repeats(self) -> tuple[list[str], bool]:
@@ -320,14 +317,11 @@ def _differing_table(change: LoggedChange, event: ToldEvent) -> str:
     for name, told, logged in pairs:
         if change.has_names and told is not None and told != logged:
             return f"{name} {list(told)} instead of {list(logged)}"
-    if event.types is None or _are_same_types(change.types, event.types):
+    types, told_types = change.types, event.types
+    if told_types is None or (len(types) == len(told_types) and all(map(is_same_type, types, told_types))):
         return ""
-    shown = ", ".join(column.type_name for column in change.types)
-    return f"the types {list(event.types)} instead of {shown}"
-
-
-def _are_same_types(logged: Sequence[Column], told: Sequence[int | str]) -> bool:
-    return len(logged) == len(told) and all(map(is_same_type, logged, told))
+    shown = ", ".join(column.type_name for column in types)
+    return f"the types {list(told_types)} instead of {shown}"
 
 
 def _differing(change: LoggedChange, event: ToldEvent) -> str:

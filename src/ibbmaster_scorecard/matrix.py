@@ -26,12 +26,10 @@ LOOKS: dict[Grade | None, GradeLook] = {
 
 
 def look_name(grade: Grade | None) -> str:
-    """The name of a grade's look in style sheets."""
     return "not-run" if grade is None else grade.name.lower().replace("_", "-")
 
 
 def families(results: Results) -> dict[str, list[ScenarioResult]]:
-    """The scenarios of each family, in the order of the results."""
     found: dict[str, list[ScenarioResult]] = {}
     for scenario in results.scenarios:
         found.setdefault(scenario.family, []).append(scenario)

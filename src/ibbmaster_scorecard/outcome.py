@@ -110,7 +110,6 @@ def _stored(told: Sequence[ToldEvent]) -> str:
 
 
 def _asked(connection: SeenConnection) -> str:
-    """Where a connection's dump is to begin."""
     if connection.dump_start is not None:
         return str(connection.dump_start)
     asked = (CONNECT_STATE.search(statement.text) for statement in reversed(connection.statements))

@@ -75,7 +75,6 @@ def _facts(results: Results) -> str:
 
 
 def _legend(results: Results) -> str:
-    """A button for each grade, with how often it was given."""
     counts = Counter(cell.grade for cell in cells_by_place(results).values())
     return "\n".join(
         f'<button type="button" class="chip {look_name(grade)}" data-grade="{number}" aria-pressed="false"'

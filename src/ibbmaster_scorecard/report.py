@@ -206,7 +206,6 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
 
 
 def _overview(found: Sequence[tuple[ScenarioResult, Cell]]) -> list[str]:
-    """A line for each finding."""
     lines = [
         _row([str(number), f"`{_code(scenario.name)}`", str(cell.grade), _inline(cell.summary)])
         for number, (scenario, cell) in enumerate(found, 1)
@@ -246,7 +245,6 @@ def _finding(number: int, consumer: ConsumerResult, scenario: ScenarioResult, ce
 
 
 def _file(scenario: ScenarioResult) -> list[str]:
-    """The scenario itself, folded."""
     return [
         "<details><summary>The scenario as a file for <code>ibbmaster serve --scenario FILE</code></summary>",
         "",

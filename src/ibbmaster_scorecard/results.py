@@ -75,8 +75,6 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What one consumer made of one scenario."""
-
     consumer: str
     scenario: str
     grade: Grade | None = None  # None: `not_run` says why

@@ -7,7 +7,7 @@ import json
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -160,7 +160,7 @@ def following(name: str, primary: FixturePrimary, directory: Path, **request: An
         pytest.skip(f"{name} cannot be built here: {error}")
     asked = login_of(primary) | {"server_id": REPLICA, "tls": False, "directory": str(directory)}
     asked |= {"start": "", "resume": None, "delay_ms": 0}
-    with Consumer(command, asked | request, directory=directory) as consumer:
+    with closing(Consumer(command, asked | request, directory=directory)) as consumer:
         yield consumer
 
 

@@ -32,7 +32,9 @@ def start(tmp_path) -> Iterator[Start]:
 
         def started(script: str, **request: Any) -> Consumer:
             words = [sys.executable, "-c", TELL + script]
-            return stack.enter_context(Consumer(words, {"resume": None, **request}, directory=tmp_path))
+            consumer = Consumer(words, {"resume": None, **request}, directory=tmp_path)
+            stack.callback(consumer.close, 0.0)
+            return consumer
 
         yield started
 

@@ -46,7 +46,6 @@ CERTIFICATES = {
 
 @functools.cache
 def made_certificate(name: str) -> Certificate:
-    """One of `CERTIFICATES`, made once in a process."""
     from cryptography.hazmat.primitives import serialization
 
     says = CERTIFICATES[name]

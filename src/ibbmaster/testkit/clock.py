@@ -35,7 +35,6 @@ class FixtureClock:
         self._now = float(moment)
 
     def advance(self, seconds: float) -> None:
-        """Let time pass, or go back if negative."""
         self._now += seconds
 
     def text(self, digits: int = 0) -> str:

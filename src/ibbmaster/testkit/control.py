@@ -86,7 +86,6 @@ class ControlSocket:
             return {"ok": False, "error": " ".join(str(error).split())}
 
     def take_place(self) -> bool:
-        """Whether one more connection may come."""
         return self._places.acquire(blocking=False)
 
     def leave(self) -> None:

@@ -19,8 +19,6 @@ EVENT_KEPT_MAX = 4096  # bytes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FaultRecord:
-    """A fault that happened, or could not."""
-
     fault: PlannedFault
     connection_id: int | None = None  # None: it happened at a time, to the whole primary
     sent_bytes: int = 0  # of the dump, to the client, before it
@@ -84,7 +82,6 @@ class FaultPlan:
         return [*waiting, *self._begun]
 
     def finish(self, fault: PlannedFault) -> None:
-        """A fault of the whole primary is over."""
         with self._lock, contextlib.suppress(ValueError):
             self._begun.remove(fault)
 

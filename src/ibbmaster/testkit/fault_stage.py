@@ -73,7 +73,6 @@ class Faults(FaultPlan):
         self._one_by_one = threading.Lock()  # of the whole primary
 
     def attach(self, primary: Incidents) -> None:
-        """Set the primary that crashes, fails over and so on."""
         self._primary = primary
 
     def add(self, place: str | None = None, **given: object) -> PlannedFault:
@@ -285,7 +284,6 @@ class FaultStage(ReadingStage):
 
 
 async def _wait(session: Session, seconds: float) -> None:
-    """Wait, unless the dump is to end."""
     if session.end_reason is None:
         with trio.move_on_after(seconds) as session.waiting:
             await trio.sleep_forever()

@@ -44,7 +44,6 @@ class FixtureDisk(RealDisk):
         self._tears = is_torn
 
     def die(self) -> None:
-        """Write nothing more."""
         self._is_dead = True
 
     def write(self, name: str, offset: int, data: Buffer) -> None:

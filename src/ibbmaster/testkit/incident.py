@@ -131,7 +131,6 @@ class Incidents:
             pass  # a start that has begun is over
 
     def clean_up(self) -> None:
-        """Remove what was made, after its last use."""
         for log in self._logs:
             log.close()
         for scratch in self._scratch:
@@ -156,7 +155,6 @@ def close_by_reset(session: Session) -> None:
 
 
 def copy_groups(source: Log, into: WritableLog, *, lose: int = 0) -> None:
-    """Copy the groups of a log without the last few, event for event."""
     count = sum(1 for _ in _groups_of(source)) - lose if lose else None
     for group in itertools.islice(_groups_of(source), None if count is None else max(0, count)):
         _copy_group(group, into)

@@ -30,7 +30,6 @@ ROWS_HEAD = 8  # table id and flags
 
 
 def can_be(event: bytes, how: str) -> bool:
-    """Whether this can be done to events of that type."""
     return decode_event_header(event).event_type in _KINDS[how][0]
 
 

@@ -54,7 +54,6 @@ class ServerPrograms:
 
     @property
     def loader(self) -> Path:
-        """The dynamic loader of an unpacked tree."""
         return next(path for pattern in LIBRARIES for path in self.root.glob(f"{pattern}/ld-linux-*.so.*"))
 
     @property
@@ -101,7 +100,6 @@ def find_programs(version: str) -> ServerPrograms:
 
 
 def root_variable(version: str) -> str:
-    """The environment variable that names the root of a version's programs."""
     return f"IBBMASTER_LANE_{version.replace('.', '')}"
 
 

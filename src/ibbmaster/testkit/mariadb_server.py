@@ -226,7 +226,6 @@ class RealServer:
             self._socket_directory, self.socket = None, self.directory / "s"
 
     def sql(self, statement: str, arguments: tuple[object, ...] | None = None) -> tuple[Row, ...]:
-        """Run one statement as root and return its rows."""
         if self._connection is None:
             self._connection = self.connect()
         with self._connection.cursor() as cursor:
@@ -234,7 +233,6 @@ class RealServer:
             return tuple(cursor.fetchall())
 
     def connect(self) -> pymysql.Connection[Any]:
-        """A new connection as root."""
         import pymysql
 
         return pymysql.connect(unix_socket=str(self.socket), user="root", autocommit=True, charset="utf8mb4")

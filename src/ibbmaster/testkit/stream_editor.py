@@ -211,7 +211,6 @@ class StreamEditor:
         return FaultRecord(fault=fault, connection_id=self._connection_id, gtid=self._places.gtid, event=seen.event)
 
     def _put(self, piece: _Piece) -> None:
-        """Send a piece, or keep it for later."""
         if self._of_group is None or (piece.record is not None and not piece.payload and piece.fault is None):
             self._send(piece)
             return

@@ -81,7 +81,6 @@ class StreamPlaces:
         return SeenPacket(payload, prefix, header, landmarks, ends_group)
 
     def end_group(self) -> None:
-        """The last event of a group has been dealt with."""
         self._boundary, self.gtid = None, None
 
 

@@ -135,7 +135,6 @@ class WritableVersion:
         return tuple(values)
 
     def image(self, row: Row | None, columns: Columns) -> bytes | None:
-        """The image of a row with some of its columns."""
         return None if row is None else self.written.image(row, columns)
 
     def key_of(self, row: Row) -> tuple[Value, ...]:

@@ -93,7 +93,6 @@ class SequenceRow(NamedTuple):
 
 
 def first_row(table: TableVersion) -> SequenceRow:
-    """The row of a new sequence."""
     made = sequence_options(table)
     return SequenceRow(
         next_not_cached_value=made.start,
@@ -255,7 +254,6 @@ class FixtureTable:
     # What its primary does ----------------------------------------------------------------------
 
     def keep(self, number: int, row: KeptRow | None) -> None:
-        """Set or remove the row of a number."""
         version, old = self._version, self._kept.get(number)
         if version is None:
             return  # DDL has dropped the table

@@ -33,5 +33,4 @@ def toml_key(key: str) -> str:
 
 
 def toml_lines(table: Mapping[str, object]) -> list[str]:
-    """A table, a key a line."""
     return [f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items()]

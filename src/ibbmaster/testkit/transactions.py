@@ -363,7 +363,6 @@ class FixtureWriter:
         return gtid
 
     def gtid_event(self, value: GtidEvent) -> bytes:
-        """The event that begins a group now."""
         if self.is_new:
             extra_flags = (value.extra_flags or GtidExtraFlag(0)) | GtidExtraFlag.THREAD_ID
             value = replace(value, extra_flags=extra_flags, thread_id=THREAD)

@@ -93,7 +93,6 @@ class SeenConnection:
 
     @property
     def is_dumping(self) -> bool:
-        """Whether its dump runs."""
         return self._is_dumping and self.is_connected
 
     @property
@@ -131,7 +130,6 @@ class SeenConnection:
         return gtid in (self.sent_gtids if acknowledged is None else acknowledged)
 
     def __str__(self) -> str:
-        """Its doing in a line."""
         who = f"connection {self.number} of {self.user or 'nobody yet'}@{address(self.host, self.port)}"
         if self.server_id is not None:
             who += f" (server id {self.server_id})"
@@ -169,7 +167,6 @@ class Witness:
     async def reached(
         self, step: ConnectionStep, session: Session, command: AnyCommand | None
     ) -> Sequence[Response] | None:
-        """Note a step, then ask for faults."""
         with self._changed:
             self._note(step, session, command)
             self._changed.notify_all()
@@ -243,7 +240,6 @@ class Witness:
         ]
 
     def has(self, replica: SeenConnection | int | str, gtid: Gtid) -> bool:
-        """Whether a replica has a group, by any of its connections."""
         return any(seen.dump_file is not None and seen.has(gtid) for seen in self.of(replica))
 
     def wait(self, is_so: Callable[[], bool], timeout: float) -> bool:

@@ -77,8 +77,6 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The whole answer to a command has come."""
-
     command: AnyCommand
     err: Err | None = None
 
@@ -94,8 +92,6 @@ class DumpPiece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpEnded:
-    """The last packet of a dump."""
-
     word: Err | Eof
 
 
@@ -181,7 +177,7 @@ class _Cutter:
 
 
 class Conversation:
-    """One connection, read from both sides; each call yields what its bytes complete."""
+    """One connection, read from both sides; each call yields what its bytes, cut anywhere, complete."""
 
     def __init__(self) -> None:
         self.phase = Phase.GREETING
@@ -207,14 +203,12 @@ class Conversation:
         return self._asked
 
     def from_primary(self, data: bytes) -> Iterator[ConversationPart]:
-        """Take bytes, cut anywhere."""
         if self.phase is Phase.UNREAD:
             return
         for payload in self._from_primary.take(data):
             yield from self._heard_primary(payload)
 
     def from_client(self, data: bytes) -> Iterator[ConversationPart]:
-        """Take bytes, cut anywhere."""
         if self.phase is Phase.DUMP:  # acknowledgements, or that it leaves
             if data.endswith(_QUIT_PACKET):
                 yield Asked(command=Quit())
@@ -302,8 +296,6 @@ class Conversation:
 
 
 class _Answer:
-    """Knows when the answer to a command is complete."""
-
     def __init__(self, code: int = Command.QUERY, *, deprecates_eof: bool = False) -> None:
         self._code = code
         self._eofs = 1 if deprecates_eof or code == COM_FIELD_LIST else 2  # of a result

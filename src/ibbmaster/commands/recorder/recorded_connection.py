@@ -263,7 +263,6 @@ class RecordedConnection(RelayedConnection):
         return "before statement", self._shown_sql() if isinstance(command, QueryCommand) else None
 
     def _shown_sql(self) -> str | None:
-        """The last statement, up to any password."""
         return self._sql.partition(b"'***'")[0].decode("utf-8", "replace")[:SQL_SIZE_MAX] or None
 
     def _place_outside(self) -> tuple[str, str | None]:

@@ -56,7 +56,6 @@ class RecordedFault:
 
     @property
     def place(self) -> tuple[object, ...]:
-        """What makes it due."""
         return (self.keys.get("place"), self.keys.get("gtid"), self.keys.get("connection"), self.replica)
 
 
@@ -123,14 +122,12 @@ class Recording:
         return 0.0 if self._begun is None else time.monotonic() - self._begun
 
     def begin_connection(self, peer: str) -> int:
-        """A connection has come; returns its number, from 1."""
         self._begun = time.monotonic() if self._begun is None else self._begun
         self.connection_count += 1
         self.tell(self.connection_count, f"connection {self.connection_count} of {peer}")
         return self.connection_count
 
     def begin_dump(self, replica: int) -> int:
-        """A dump begins; returns its number, from 1."""
         self._dumps += 1
         if len(self._replicas) < CONNECTIONS_TOLD:
             self._replicas.add(replica)
@@ -148,7 +145,6 @@ class Recording:
         self._is_changed = True
 
     def warn(self, text: str) -> None:
-        """Tell the user and the scenario."""
         log.warning("%s", text)
         if len(self._notes) < LINES_TOLD:
             self._notes.append(f"{self.now():9.3f} s  {text[:LINE_SIZE]}")
@@ -304,7 +300,6 @@ class Recording:
     # The scenario --------------------------------------------------------------------------------
 
     def write_if_due(self) -> None:
-        """Write the scenario if it has changed, but not too often."""
         if self._is_changed and time.monotonic() >= self._due and not self.problem:
             self.write()
 

@@ -56,8 +56,6 @@ def event_without_secrets(event: bytes) -> bytes:
 
 
 class _Secrets:
-    """Knows which literals of a statement are passwords."""
-
     def __init__(self, sql: bytes) -> None:
         self._sql = sql
         self._identified = _IDENTIFIED.search(sql)

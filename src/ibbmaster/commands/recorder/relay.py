@@ -132,7 +132,6 @@ class Relay:
             self._places.release_on_behalf_of(place)
 
     async def _connect(self) -> trio.socket.SocketType:
-        """A connection to the first address of the primary that takes one."""
         problem: OSError = OSError(errno.EHOSTUNREACH, "no address")
         found = await trio.socket.getaddrinfo(*self._primary, type=socket.SOCK_STREAM)
         for family, kind, protocol, _, place in found:

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from ibbmaster.spark import register
+from ibbmaster_scorecard.adapters.adapting import run, tell
 
 FAILURES_MAX = 3  # in a row, without a batch between them
 PAUSE_S = 1.0  # before a query is started again
@@ -128,11 +129,5 @@ def end_with_input() -> None:
     os._exit(0)
 
 
-def tell(event: str, **given: object) -> None:
-    print(json.dumps({"event": event, **given}), flush=True)
-
-
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)  # the thread at standard input may still wait
+    run(main)

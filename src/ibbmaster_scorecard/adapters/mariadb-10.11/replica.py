@@ -5,11 +5,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import ssl
 import sys
 import threading
 from decimal import Decimal
@@ -24,6 +21,7 @@ from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.replication.event.statement.logged import STATEMENT_TYPES, decode_statement
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs
 from ibbmaster.testkit.mariadb_server import RealReplica, ServerTemplate
+from ibbmaster_scorecard.adapters.adapting import ask, run, tell
 
 POLL_S = 0.05
 HEARTBEAT_PERIOD_S = 1.0
@@ -116,17 +114,7 @@ class Follower:
         if not self._ahead:
             return True
         try:
-            request = self._request
-            tls = ssl.create_default_context() if request["tls"] else None
-            if tls is not None:
-                tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-            login = {name: request[name] for name in ("host", "port", "user", "password")}
-            with (
-                contextlib.closing(pymysql.connect(**login, ssl=tls, connect_timeout=5, read_timeout=5)) as connection,
-                connection.cursor() as cursor,
-            ):
-                cursor.execute("SELECT @@GLOBAL.gtid_binlog_state")
-                state = ibbmaster.GtidState.parse(cursor.fetchall()[0][0])
+            state = ibbmaster.GtidState.parse(ask(self._request, "SELECT @@GLOBAL.gtid_binlog_state"))
         except (pymysql.Error, OSError):
             return True
         return all(is_logged(gtid, state) for gtid in self._ahead.values())
@@ -203,11 +191,5 @@ def plain_value(value: object) -> object:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def tell(event: str, **given: object) -> None:
-    print(json.dumps({"event": event, **given}), flush=True)
-
-
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)  # the thread at standard input may still wait
+    run(main)

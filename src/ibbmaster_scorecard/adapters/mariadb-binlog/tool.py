@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import ssl
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
 from typing import IO, Any
 
 import pymysql
@@ -17,6 +15,7 @@ from printed import PrintedReader
 
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, find_programs, installed_versions
+from ibbmaster_scorecard.adapters.adapting import ask, run, tell
 
 BEGINNING = "4294967295-1-1"  # after a GTID of a domain that no server has: everything; '' would ask by file
 FIXED_OPTIONS = (
@@ -34,12 +33,12 @@ def main() -> int:
     if sys.argv[1:] == ["prepare"]:
         return 0
     version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    tell({"event": "version", "text": f"mariadb-binlog {version.partition(' from ')[2] or version}"})
+    tell("version", text=f"mariadb-binlog {version.partition(' from ')[2] or version}")
     request = json.loads(sys.stdin.readline())
     try:
-        file_name = first_file(request)
+        file_name = ask(request, "SHOW BINARY LOGS")  # demanded also where it begins at a GTID
     except (pymysql.Error, OSError) as error:
-        tell({"event": "error", "text": f"SHOW BINARY LOGS: {error}", "is_fatal": True})
+        tell("error", text=f"SHOW BINARY LOGS: {error}", is_fatal=True)
         return 1
     tool = subprocess.Popen(
         [*command, *FIXED_OPTIONS, *options_of(request), file_name],
@@ -58,7 +57,7 @@ def main() -> int:
     errors.join()
     tool.wait()
     if not told:
-        tell({"event": "error", "text": f"mariadb-binlog has ended, exit code {tool.returncode}", "is_fatal": True})
+        tell("error", text=f"mariadb-binlog has ended, exit code {tool.returncode}", is_fatal=True)
     return 1
 
 
@@ -74,20 +73,6 @@ def options_of(request: dict[str, Any]) -> list[str]:
     ]
 
 
-def first_file(request: dict[str, Any]) -> str:
-    """The name that the tool demands, also where it begins at a GTID."""
-    context = ssl.create_default_context() if request["tls"] else None
-    if context is not None:
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    login = {name: request[name] for name in ("host", "port", "user", "password")}
-    with (
-        closing(pymysql.connect(**login, ssl=context, connect_timeout=5, read_timeout=5)) as connection,
-        connection.cursor() as cursor,
-    ):
-        cursor.execute("SHOW BINARY LOGS")
-        return str(cursor.fetchall()[0][0])
-
-
 def follow(output: IO[bytes], request: dict[str, Any]) -> None:
     reader = PrintedReader(tells_tables=bool(request.get("tables")))
     reached = dict(GtidPosition.parse(request["resume"] or request["start"]))
@@ -95,11 +80,11 @@ def follow(output: IO[bytes], request: dict[str, Any]) -> None:
         if request["delay_ms"] and line.startswith(b"# at "):
             time.sleep(request["delay_ms"] / 1000)
         for event in reader.take(line.rstrip(b"\n")):
-            tell(event)
+            tell(**event)
             if event["event"] == "commit":
                 gtid = Gtid.parse(event["gtid"])
                 reached[gtid.domain_id] = gtid
-                tell({"event": "position", "position": str(GtidPosition(reached.values()))})
+                tell("position", position=str(GtidPosition(reached.values())))
 
 
 def tell_errors(pipe: IO[bytes], told: list[str]) -> None:
@@ -108,7 +93,7 @@ def tell_errors(pipe: IO[bytes], told: list[str]) -> None:
         text = line.decode(errors="replace").strip()
         if text:
             is_fatal = text.startswith("ERROR")
-            tell({"event": "error", "text": text, "is_fatal": is_fatal})
+            tell("error", text=text, is_fatal=is_fatal)
             if is_fatal:
                 told.append(text)
 
@@ -120,15 +105,5 @@ def end_with_input(tool: subprocess.Popen[bytes]) -> None:
     os._exit(0)
 
 
-LOCK = threading.Lock()
-
-
-def tell(event: dict[str, Any]) -> None:
-    with LOCK:
-        print(json.dumps(event), flush=True)
-
-
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)  # the thread at standard input may still wait
+    run(main)
