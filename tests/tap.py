@@ -14,6 +14,9 @@ import trio
 
 import ibbmaster
 from ibbmaster.api.serving import check_options
+from ibbmaster.gtid import GtidPosition
+from ibbmaster.logs.capture.client import PrimaryAddress, groups_between
+from ibbmaster.logs.log.group_content import RowReader, group_events
 from ibbmaster.primary.server.primary import Primary
 from ibbmaster.testkit.fault_stage import Faults
 
@@ -50,6 +53,29 @@ def framed(packets: list[bytes]) -> bytes:
         len(payload).to_bytes(3, "little") + bytes([(number + 1) % 256]) + payload
         for number, payload in enumerate(packets)
     )
+
+
+def connect(primary: Any, **options: Any) -> pymysql.Connection:
+    """A client of a primary, in clear unless its options say otherwise."""
+    return pymysql.connect(host=primary.host, port=primary.port, user="repl", **{"ssl_disabled": True, **options})
+
+
+def ask(primary: Any, *statements: str) -> tuple[tuple[Any, ...], ...]:
+    """The answer to the last of these statements, of a connection or of a primary that gets one for them."""
+    connection = primary if isinstance(primary, pymysql.Connection) else connect(primary)
+    with contextlib.nullcontext() if connection is primary else connection, connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)
+        return cursor.fetchall()
+
+
+def live_changes(primary: Any) -> list[Any]:
+    """The changes that this project's own client reads of a primary."""
+    address = PrimaryAddress(
+        host=primary.host, port=primary.port, user="repl", password="", uses_tls=False, server_id=9
+    )
+    reader, groups = RowReader(), groups_between(address, GtidPosition(), primary.log.position)
+    return [change for group in groups for _, change in reader.changes(group_events(group))]
 
 
 def ask_for_dump(

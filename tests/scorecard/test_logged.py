@@ -40,18 +40,13 @@ def test_values_that_libraries_give_in_other_forms_are_marked():
     assert change.after["c"].charset == "latin1"
 
 
-def test_ddl_changes_no_row():
-    with FixturePrimary() as primary:
-        primary.table("shop.orders", id="int primary key")
-        assert [group.changes for group in logged_groups(primary, "")] == [(), ()]
-
-
-def test_names_are_known_where_the_log_has_them():
+def test_names_are_known_where_the_log_has_them_and_ddl_changes_no_row():
     for metadata in ("NO_LOG", "MINIMAL"):
         with FixturePrimary(metadata=metadata) as primary:
             primary.table("shop.orders", id="int primary key").insert(id=1)
-            (change,) = logged_groups(primary, "")[-1].changes
-            assert (change.has_names, change.columns) == (False, ("id",))
+            *ddl, group = logged_groups(primary, "")
+            assert [one.changes for one in ddl] == [(), ()]
+            assert [(change.has_names, change.columns) for change in group.changes] == [(False, ("id",))]
 
 
 def test_prepared_groups_are_known():

@@ -60,7 +60,7 @@ def test_each_consumer_has_its_name_and_what_it_was_run_with():
     assert "7 scenarios · ibbmaster 0.1.0 · 2026-11-22" in texts(picture, "small")
 
 
-def test_each_cell_is_a_square_of_its_grade_and_the_best_that_can_be_is_as_good_as_exact():
+def test_each_cell_is_a_square_of_its_grade_and_legend_and_title_say_what_it_means():
     picture = render(scorecard_results.every_kind())
 
     assert {look: squares(picture, look) for look in map(look_name, LOOKS)} == {
@@ -74,18 +74,10 @@ def test_each_cell_is_a_square_of_its_grade_and_the_best_that_can_be_is_as_good_
         "loses-silently": 2,
         "not-run": 9,
     }
-
-
-def test_the_legend_names_each_grade():
-    small = texts(render(scorecard_results.every_kind()), "small")
-
+    small = texts(picture, "small")  # with the legend
     assert [grade for grade in Grade if grade is not Grade.EXACT and grade not in small] == []
     assert {"as good as can be", "not run"} <= set(small)
-
-
-def test_who_cannot_see_it_is_told_the_counts():
-    title = ElementTree.fromstring(render(scorecard_results.every_kind())).findtext(f"{SVG}title") or ""
-
+    title = ElementTree.fromstring(picture).findtext(f"{SVG}title") or ""  # for who cannot see it
     assert "bad-client (the fork): 2 of 7 as good as can be, 2 silent losses." in title
     assert "no-client: not run." in title
 

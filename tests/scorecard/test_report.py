@@ -38,10 +38,7 @@ def test_a_family_has_a_table_of_scenarios_and_consumers():
     assert rows(text, "`cut-between-rows`")[0][1:] == ["again", "parts", "–"]
     assert rows(text, "`half-event`")[0][1:] == ["loud", "crash", "–"]
     assert rows(text, "Scenario")[0] == ["Scenario", "good-client", "bad-client", "no-client"]
-
-
-def test_the_best_that_can_be_is_marked_where_it_is_not_exact():
-    assert rows(table(scorecard_results.every_kind()), "`purged`")[0][1:] == ["loud ✓", "hangs", "–"]
+    assert rows(text, "`purged`")[0][1:] == ["loud ✓", "hangs", "–"]  # the best that can be, where that is not exact
 
 
 def test_each_consumer_has_a_line_with_its_counts_and_its_version():
@@ -53,11 +50,6 @@ def test_each_consumer_has_a_line_with_its_counts_and_its_version():
     assert bad[1:-1] == ["2", "", "1", "", "1", "1", "", "2", "2 of 7"]
     assert none[1:-1] == [""] * 9
     assert none[-1] == "not run: zig is not on PATH"
-
-
-def test_each_grade_is_explained():
-    text = table(scorecard_results.every_kind())
-
     assert [grade for grade in Grade if f"**{grade}**: {grade.meaning}" not in text] == []
 
 
@@ -122,11 +114,7 @@ def test_a_text_for_authors_has_each_finding_with_all_that_it_takes_to_see_it_ag
     assert "started again with its last position: 3 ×" in findings[3]
     assert "**Expected:** loses loudly" in findings[2]
     assert "bad-client 1.2.3, Python 3.11.2, installed as bad-client 1.2.3 from Maven Central" in text
-
-
-def test_a_text_for_authors_begins_with_a_list_of_what_was_found():
-    text = text_for_authors(scorecard_results.every_kind(), "bad-client").partition("\n## ")[0]
-
+    text = text.partition("\n## ")[0]  # which begins with a list of them
     assert rows(text, "1 ") == [["1", "`cut-after-gtid`", "loses silently", "0-3-102 is missing (1 change)"]]
     assert rows(text, "5 ")[0][:3] == ["5", "`cut-between-rows`", "repeats parts"]
 

@@ -11,7 +11,12 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import MariadbGtidEvent
 
 from ibbmaster.pytest_plugin import ibb_log, ibb_options, ibb_primary  # noqa: F401 - as the plugin has them, installed or not
-from ibbmaster.testkit import FixturePrimary
+from ibbmaster.testkit import FixturePrimary, FixtureTable
+
+
+@pytest.fixture
+def orders(ibb_primary) -> FixtureTable:  # noqa: F811
+    return ibb_primary.table("shop.orders", id="int primary key", total="decimal(10,2)", note="varchar(20)")
 
 
 @pytest.fixture

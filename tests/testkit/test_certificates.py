@@ -9,6 +9,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.certificates import CERTIFICATES, made_certificate
 from ibbmaster.testkit.scenario import parse_scenario
+from tests.tap import ask, connect
 
 REASONS = {
     "trusted": None,
@@ -24,12 +25,8 @@ def log_in(primary, authority_file):
     context = ssl.create_default_context(cafile=authority_file)
     if hasattr(ssl, "VERIFY_X509_STRICT"):
         context.verify_flags |= ssl.VERIFY_X509_STRICT
-    with (
-        pymysql.connect(host=primary.host, port=primary.port, user=primary.user, ssl=context) as connection,
-        connection.cursor() as cursor,
-    ):
-        cursor.execute("SHOW STATUS LIKE 'Ssl_cipher'")
-        return cursor.fetchone()[1]
+    with connect(primary, ssl_disabled=False, ssl=context) as connection:
+        return ask(connection, "SHOW STATUS LIKE 'Ssl_cipher'")[0][1]
 
 
 def refusal(primary):
@@ -41,21 +38,14 @@ def refusal(primary):
 
 
 @pytest.mark.parametrize("tls", CERTIFICATES)
-def test_a_client_that_looks_finds_what_is_wrong(tls):
+def test_a_client_that_looks_finds_what_is_wrong_and_one_that_does_not_logs_in(tls):
     with FixturePrimary(tls=tls) as primary:
         if tls == "trusted":
             assert log_in(primary, primary.authority_file)
         else:
             assert REASONS[tls] in refusal(primary)
-
-
-@pytest.mark.parametrize("tls", CERTIFICATES)
-def test_a_client_that_does_not_look_logs_in(tls):
-    with (
-        FixturePrimary(tls=tls) as primary,
-        pymysql.connect(host=primary.host, port=primary.port, user=primary.user, ssl={"ssl": True}) as connection,
-    ):
-        assert connection.get_server_info()
+        with connect(primary, ssl_disabled=False, ssl={"ssl": True}) as connection:
+            assert connection.get_server_info()
 
 
 def test_a_certificate_is_made_once():

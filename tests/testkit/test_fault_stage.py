@@ -18,7 +18,7 @@ from ibbmaster.testkit.action import ACTIONS
 from ibbmaster.testkit.fault_stage import Faults
 from ibbmaster.testkit.primary import FixturePrimary
 from tests.machinery.events import event_offsets
-from tests.tap import LOGS, ask_for_dump, framed, listen_in, serving, tap
+from tests.tap import LOGS, ask, ask_for_dump, connect, framed, listen_in, serving, tap
 
 LOGGED = ["engine", "classic"]
 EOF_PACKET = b"\xfe\x00\x00\x02\x00"
@@ -367,19 +367,6 @@ async def test_a_fault_that_is_planned_while_a_dump_runs_happens_in_it():
 # Before a dump --------------------------------------------------------------------------------
 
 
-def connect(primary, **options):
-    return pymysql.connect(
-        host=primary.host, port=primary.port, user=primary.user, password="", **{"ssl_disabled": True, **options}
-    )
-
-
-def ask(connection, *statements):
-    with connection.cursor() as cursor:
-        for sql in statements:
-            cursor.execute(sql)
-        return cursor.fetchall()
-
-
 STEPS = [
     *("before handshake", "after handshake", "after greeting", "before login", "before statement", "after statement"),
     *("before registration", "after registration", "before dump"),
@@ -424,13 +411,10 @@ def test_dumps_that_are_asked_for_are_counted_whatever_else_connects():
         assert [record.connection_id for record in primary.faults.done] == [4]
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        *("before handshake", "before login", "after handshake", "before statement 2", "before registration"),
-        "before dump",
-    ],
-)
+ANSWERED = ["before handshake", "before login", "after handshake", "before statement 2", "before registration"]
+
+
+@pytest.mark.parametrize("step", [*ANSWERED, "before dump"])
 def test_an_error_is_the_answer_to_what_was_asked(step):
     with FixturePrimary() as primary:
         primary.fault(step, action="error", code=1045, state="28000", text="not today")
@@ -558,21 +542,3 @@ def test_a_replica_is_known_from_its_registration_on():
 def test_what_has_a_time_needs_a_scenario():
     with FixturePrimary() as primary, pytest.raises(ConfigurationError, match="belongs into a scenario"):
         primary.faults.add(action="crash", at=1)
-
-
-@pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
-def test_what_is_planned_while_a_dump_waits_is_about_the_groups_that_follow(profile):
-    with FixturePrimary(profile=profile) as primary, contextlib.closing(ask_for_dump(primary.port)) as dump:
-        for _ in range(300):  # numbers of packets go round
-            primary.log.append(primary.named({}), "INSERT INTO shop.t VALUES (1)")
-        while [str(gtid) for gtid in primary.connections[0].sent_gtids][-1:] != ["0-1-300"]:
-            dump._read_packet()
-        primary.fault("after query", action="cut", by="end", gtid="0-1-302")
-        for _ in range(2):
-            primary.log.append(primary.named({}), "INSERT INTO shop.t VALUES (1)")
-        types = []
-        with contextlib.suppress(pymysql.err.OperationalError):
-            while True:
-                types.append(dump._read_packet().get_all_data()[5])
-        assert types[-2:] == [EventType.GTID, EventType.QUERY]
-        assert [record.gtid for record in primary.faults.done] == ["0-1-302"]

@@ -11,7 +11,7 @@ import pytest
 import ibbmaster
 from ibbmaster.testkit.fixture_logs import TORN
 from ibbmaster.testkit.primary import FixturePrimary
-from tests.tap import ask_for_dump, listen_in
+from tests.tap import ask_for_dump, connect, listen_in
 
 
 def followed(primary):
@@ -123,10 +123,6 @@ def test_a_restart_inside_a_dump_ends_it_there_with_its_last_packet(profile, pla
         assert [record.problem for record in primary.faults.done] == [""]
         assert [event.type for event in primary.connections[0].sent[-2:]] == [last, "EOF"]
         assert gtids(primary) == ["0-1-1", "0-1-2", "0-1-3", "0-1-4"]
-
-
-def connect(primary):
-    return pymysql.connect(host=primary.host, port=primary.port, user="repl", password="", ssl_disabled=True)
 
 
 def test_files_are_purged_under_a_reader_that_finds_its_place_gone():

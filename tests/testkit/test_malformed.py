@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.errors import EventError, IbbMasterError, SourceError
-from ibbmaster.gtid import GtidPosition
-from ibbmaster.logs.capture.client import PrimaryAddress, groups_between
-from ibbmaster.logs.log.group_content import RowReader, group_events
 from ibbmaster.testkit import FixturePrimary, RowFormat
 from ibbmaster.testkit.malformed import MALFORMATIONS
+from tests.tap import live_changes
 
 PLACES = {"long file": "opening rotate", "short format": "opening format description", "huge rows": "rows"}
 PLACES |= {"long extra": "rows", "cut header": "heartbeat", "almost nothing": "rows", "hidden event": "rows"}
@@ -23,16 +21,6 @@ def written(primary, how):
     orders.insert({"id": 1, "note": "x" * 200, "total": 3}, {"id": 2, "note": "y" * 200, "total": 4})
 
 
-def read(primary):
-    """What this project's client for live primaries makes of it."""
-    address = PrimaryAddress(
-        host=primary.host, port=primary.port, user="repl", password="", uses_tls=False, server_id=9
-    )
-    reader = RowReader()
-    groups = groups_between(address, GtidPosition(), primary.log.position)
-    return [change for group in groups for _, change in reader.changes(group_events(group))]
-
-
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
 @pytest.mark.parametrize("how", MALFORMATIONS)
 def test_the_client_of_this_project_ends_with_a_clear_error(how, profile):
@@ -43,7 +31,7 @@ def test_the_client_of_this_project_ends_with_a_clear_error(how, profile):
         if place == "opening rotate" and profile == "engine":
             pytest.skip("nobody registers: the stream opens without a ROTATE")
         with pytest.raises(IbbMasterError, match=PROBLEMS[how]) as caught:
-            read(primary)
+            live_changes(primary)
         assert isinstance(caught.value, (EventError, SourceError))
         assert not primary.faults.pending
-        assert len(read(primary)) == 2
+        assert len(live_changes(primary)) == 2

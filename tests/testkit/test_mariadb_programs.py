@@ -9,14 +9,10 @@ from ibbmaster.testkit import mariadb_programs
 from ibbmaster.testkit.mariadb_programs import ProgramsMissingError, candidate_roots, find_programs
 
 
-def test_a_variable_of_the_environment_names_the_only_place():
+def test_a_variable_of_the_environment_names_the_only_place_and_the_cache_comes_after_the_system():
     assert candidate_roots("11.8", {"IBBMASTER_LANE_118": "/opt/tree", "HOME": "/root"}) == [Path("/opt/tree")]
     assert candidate_roots("10.11", {"IBBMASTER_LANE_1011": "/opt/old"}) == [Path("/opt/old")]
-
-
-def test_the_system_is_looked_at_before_the_cache_of_the_user():
     found = candidate_roots("11.8", {"XDG_CACHE_HOME": "/srv/cache"})
-
     assert found == [Path("/"), Path("/srv/cache/ibbmaster/mariadb-11.8")]
 
 

@@ -81,19 +81,19 @@ def test_a_new_server_writes_no_zeros_to_the_disk(programs, tmp_path):
 WELL = {"Last_SQL_Errno": 0, "Last_IO_Errno": 0, "Slave_IO_Running": "Yes", "Last_SQL_Error": "", "Last_IO_Error": ""}
 
 
-def test_a_replica_that_runs_has_no_problem():
-    assert problem_of(WELL, tolerates_lost_connections=False) is None
+NO_SERVER = {"Last_IO_Errno": 2003, "Last_IO_Error": "no server", "Slave_IO_Running": "Connecting"}
+NO_ROW = {"Last_SQL_Errno": 1032, "Last_SQL_Error": "Can't find record"}
 
 
-def test_a_row_that_cannot_be_applied_is_a_problem_always():
-    status = {**WELL, "Last_SQL_Errno": 1032, "Last_SQL_Error": "Can't find record"}
-
-    assert problem_of(status, tolerates_lost_connections=True) == "Can't find record"
-
-
-def test_a_lost_connection_is_a_problem_only_for_who_does_not_tolerate_it():
-    status = {**WELL, "Last_IO_Errno": 2003, "Last_IO_Error": "no server", "Slave_IO_Running": "Connecting"}
-
-    assert problem_of(status, tolerates_lost_connections=False) == "no server"
-    assert problem_of(status, tolerates_lost_connections=True) is None
-    assert problem_of({**status, "Slave_IO_Running": "No"}, tolerates_lost_connections=True) == "no server"
+@pytest.mark.parametrize(
+    ("status", "tolerates", "problem"),
+    [
+        ({}, False, None),
+        (NO_ROW, True, "Can't find record"),
+        (NO_SERVER, False, "no server"),
+        (NO_SERVER, True, None),
+        ({**NO_SERVER, "Slave_IO_Running": "No"}, True, "no server"),
+    ],
+)
+def test_what_does_not_heal_by_itself_is_a_problem(status, tolerates, problem):
+    assert problem_of({**WELL, **status}, tolerates_lost_connections=tolerates) == problem

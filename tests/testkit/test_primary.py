@@ -16,7 +16,7 @@ from pymysqlreplication.event import MariadbGtidEvent
 
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.testkit import FixturePrimary, fixture_log
-from tests.tap import listen_in
+from tests.tap import ask, connect, listen_in
 
 READY_S = 0.050
 
@@ -35,15 +35,6 @@ def is_open(name):
     except OSError:  # the directory that was listed
         return False
     return True
-
-
-def ask(primary, statement):
-    with (
-        pymysql.connect(host=primary.host, port=primary.port, user=primary.user) as connection,
-        connection.cursor() as cursor,
-    ):
-        cursor.execute(statement)
-        return cursor.fetchall()
 
 
 # Starting and ending ----------------------------------------------------------------------------
@@ -143,7 +134,7 @@ def test_the_file_that_is_listed_last_is_the_one_that_is_written_and_the_next_on
 
 
 def test_connections_are_ended_from_the_test(ibb_primary):
-    with pymysql.connect(host=ibb_primary.host, port=ibb_primary.port, user=ibb_primary.user) as connection:
+    with connect(ibb_primary) as connection:
         (number,) = ibb_primary.in_loop(lambda registry: [session.connection_id for session in registry])
         assert number == connection.thread_id()
         ibb_primary.in_loop(lambda registry: registry.kill(number, query_only=False))

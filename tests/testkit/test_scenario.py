@@ -4,13 +4,12 @@ import contextlib
 import random
 from pathlib import Path
 
-import pymysql
 import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.scenario import SCENARIO_SIZE_MAX, parse_scenario, read_scenario
 from tests.case_table import cases_beside
-from tests.tap import LOGS, listen_in
+from tests.tap import LOGS, connect, listen_in
 
 SHOP = Path(__file__).with_suffix(".toml").read_text()
 LATE = """
@@ -30,11 +29,6 @@ def test_the_clock_of_a_scenario_may_begin_with_the_first_connection():
         assert not primary.witness.wait(lambda: str(primary.log.position) != before, 0.2)
         assert listen_in(primary.port).packets
         assert primary.witness.wait(lambda: str(primary.log.position) != before, 60)
-
-
-def test_a_clock_that_is_none_is_refused():
-    with pytest.raises(ConfigurationError, match="clock 'noon': expected one of serving, connection"):
-        parse_scenario('clock = "noon"')
 
 
 def test_a_scenario_writes_its_log_and_does_its_faults():
@@ -81,7 +75,7 @@ def test_a_scenario_may_name_a_log_beside_it(log, tmp_path):
 
 def test_clients_of_a_scenario_plan_faults_by_a_statement():
     with parse_scenario("").serving() as primary:
-        with contextlib.closing(pymysql.connect(host=primary.host, port=primary.port, user="repl")) as connection:
+        with contextlib.closing(connect(primary)) as connection:
             connection.query("SET GLOBAL ibb_fault = 'error before dump; text=as said'")
         assert listen_in(primary.port).packets[0].endswith(b"as said")
 

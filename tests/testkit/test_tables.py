@@ -9,12 +9,10 @@ from pymysqlreplication.row_event import WriteRowsEvent
 
 import ibbmaster
 from ibbmaster.errors import ConfigurationError, EventError
-from ibbmaster.gtid import GtidPosition
-from ibbmaster.logs.capture.client import PrimaryAddress, groups_between
-from ibbmaster.logs.log.group_content import RowReader, group_events
 from ibbmaster.testkit import FixturePrimary, RowFormat, RowImage
 from ibbmaster.testkit.tables import SequenceRow
 from tests.column_sorts import NEWEST, SORTS
+from tests.tap import ask, live_changes
 
 PLAIN = {
     "small": ("tinyint default -3", -128),
@@ -34,11 +32,6 @@ PLAIN = {
     "bits": ("bit(10)", 513),
 }
 AS_BYTES = ("uid", "address", "address4", "vector")  # TABLE_MAP calls these binary
-
-
-@pytest.fixture
-def orders(ibb_primary):
-    return ibb_primary.table("shop.orders", id="int primary key", total="decimal(10,2)", note="varchar(20)")
 
 
 def changes_in(primary):
@@ -393,19 +386,9 @@ def read_in_each_room(primary, monkeypatch):
         for name in ("shop.orders", None):
             found[f"reference {name}"] = primary.log.to_arrow(table=name).drop_columns(["_offset"]).to_pylist()
             assert found[f"reference {name}"] == found[f"kernels {name}"]
-    address = PrimaryAddress(
-        host=primary.host, port=primary.port, user="repl", password="", uses_tls=False, server_id=9
-    )
-    reader = RowReader()
-    live = groups_between(address, GtidPosition(), primary.log.position)
-    found["live"] = [change for group in live for _, change in reader.changes(group_events(group))]
-    with (
-        pymysql.connect(host=primary.host, port=primary.port, user="repl", ssl_disabled=True) as connection,
-        connection.cursor() as cursor,
-    ):
-        for table in ("orders", "notes"):
-            cursor.execute(f"SELECT * FROM shop.{table} ORDER BY id")
-            found[f"SELECT {table}"] = cursor.fetchall()
+    found["live"] = live_changes(primary)
+    for table in ("orders", "notes"):
+        found[f"SELECT {table}"] = ask(primary, f"SELECT * FROM shop.{table} ORDER BY id")
     assert list(primary.log.verify()) == []
     return found
 
@@ -449,17 +432,11 @@ def test_each_room_refuses_row_events_over_the_limit_of_its_user_and_says_where(
         with (
             ibbmaster.open(path, max_row_event_bytes="1999") as log,
             ibbmaster.serve(log) as served,
-            pymysql.connect(host=served.host, port=served.port, user="repl", ssl_disabled=True) as connection,
-            connection.cursor() as cursor,
             pytest.raises(pymysql.MySQLError, match="at most 1999"),
         ):
-            cursor.execute("SELECT * FROM shop.notes")
-        with (
-            ibbmaster.serve(path, max_row_event_bytes="1M") as served,
-            pymysql.connect(host=served.host, port=served.port, user="repl", ssl_disabled=True) as connection,
-            connection.cursor() as cursor,
-        ):
-            assert cursor.execute("SELECT * FROM shop.notes") == 1
+            ask(served, "SELECT * FROM shop.notes")
+        with ibbmaster.serve(path, max_row_event_bytes="1M") as served:
+            assert len(ask(served, "SELECT * FROM shop.notes")) == 1
 
 
 def test_fragments_have_at_least_one_byte():
@@ -470,13 +447,10 @@ def test_fragments_have_at_least_one_byte():
 NUMBERS = SequenceRow(5, 1, 20, 5, 4, 3, 0, 0)
 
 
-def test_as_many_values_are_reserved_as_are_cached():
+def test_as_many_values_are_reserved_as_are_cached_and_no_more_than_there_are():
     value, row = NUMBERS.reserved("s")
     assert (value, row) == (5, NUMBERS._replace(next_not_cached_value=17))
     assert [row.has_cached(number) for number in (9, 13, 17)] == [True, True, False]
-
-
-def test_no_more_are_reserved_than_there_are():
     assert NUMBERS._replace(next_not_cached_value=13).reserved("s")[1].next_not_cached_value == 21
     falling = SequenceRow(-3, -4, -1, -1, -1, 10, 0, 0)
     assert falling.reserved("s") == (-3, falling._replace(next_not_cached_value=-5))

@@ -16,11 +16,6 @@ from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault_stage import Faults, ReadingStage
 
 
-@pytest.fixture
-def orders(ibb_primary):
-    return ibb_primary.table("shop.orders", id="int primary key", note="varchar(20)")
-
-
 @contextlib.contextmanager
 def connected(primary, *statements, buffer_bytes=None, **options):
     stream = socket.socket()

@@ -63,6 +63,31 @@ def write(primary, count=5):
     return table
 
 
+@contextlib.contextmanager
+def recorded(directory, count=5, faults=(), **options):
+    """A primary with some groups, and a recorder before it, both for the length of a block."""
+    with FixturePrimary(server_id=3, **options) as primary:
+        write(primary, count)
+        for line in faults:
+            primary.faults.add_fault(PlannedFault.parse(line))
+        with recording(primary.port, directory) as recorder:
+            yield primary, recorder
+
+
+def faults_in(directory):
+    """The faults of what was recorded there."""
+    return read_scenario(directory / "scenario.toml").faults
+
+
+def timed(directory, monkeypatch):
+    """A recording, and the moments of its clock: the last of them is now."""
+    moments = [0.0]
+    monkeypatch.setattr(Recording, "now", lambda _: moments[-1])
+    made = Recording(directory, "nowhere")
+    made.primary_answered()
+    return made, moments
+
+
 def set_started(primary):
     """A traditional stream opens with the time at which its primary was started."""
     primary._running._primary._parts.facts.started_at = STARTED_AT
@@ -98,13 +123,9 @@ def test_what_went_wrong_goes_wrong_again_byte_for_byte(faults, tmp_path):
             return [heard(port, until=ALL)]
         return [heard(port, position=start) for start in ("", "", "", "0-3-4")]
 
-    with FixturePrimary(profile="classic-11.8", server_id=3) as primary:
-        write(primary)
+    with recorded(tmp_path / "r", faults=faults, profile="classic-11.8") as (primary, recorder):
         set_started(primary)
-        for line in faults:
-            primary.faults.add_fault(PlannedFault.parse(line))
-        with recording(primary.port, tmp_path / "r") as recorder:
-            first = hear(recorder.port)
+        first = hear(recorder.port)
         assert primary.faults.pending == ()
     again, found = play(tmp_path / "r", hear)
     assert [(one.end, one.data) for one in again] == [(one.end, one.data) for one in first], recorder.text
@@ -147,11 +168,9 @@ def prepared(primary):
 
 
 def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_right_later(tmp_path):
-    with FixturePrimary(profile="classic-11.8", server_id=3) as primary:
-        write(primary, 2)
-        primary.fault("at rows", gtid="0-3-4", action="alter", byte=-6, bits=3)
-        with recording(primary.port, tmp_path / "r") as recorder:
-            spoilt, right = heard(recorder.port), heard(recorder.port, position="0-3-3")
+    fault = "alter at rows; gtid=0-3-4; byte=-6; bits=3"
+    with recorded(tmp_path / "r", 2, [fault], profile="classic-11.8") as (primary, recorder):
+        spoilt, right = heard(recorder.port), heard(recorder.port, position="0-3-3")
         rows = [row.after for group in primary.log.groups() for _, row in group.rows()]
     assert spoilt.data != right.data
     assert "at rows 1" in recorder.text
@@ -268,10 +287,7 @@ def test_a_group_that_is_left_out_holds_no_room_in_the_log(tmp_path):
 
 
 def test_what_broke_off_seconds_before_a_primary_ends_is_a_fault_of_its_own(tmp_path, monkeypatch):
-    moments = [0.0]
-    monkeypatch.setattr(Recording, "now", lambda _: moments[-1])
-    recording = Recording(tmp_path / "r", "nowhere")
-    recording.primary_answered()
+    recording, moments = timed(tmp_path / "r", monkeypatch)
     for dump, at in enumerate((10.0, 12.0, 12.5), start=1):
         moments.append(at)
         recording.add_fault({"place": "after gtid", "gtid": f"0-3-{dump}", "action": "cut"}, dump=dump)
@@ -280,7 +296,7 @@ def test_what_broke_off_seconds_before_a_primary_ends_is_a_fault_of_its_own(tmp_
     moments.append(15.0)
     recording.primary_answered()
     recording.close()
-    faults = read_scenario(tmp_path / "r" / "scenario.toml").faults
+    faults = faults_in(tmp_path / "r")
     assert list(map(str, faults)) == ["cut after gtid of 0-3-1", "crash after gtid of 0-3-3"]
     assert faults[1].action.closed_s == 2.5
 
@@ -292,10 +308,7 @@ def test_what_broke_off_seconds_before_a_primary_ends_is_a_fault_of_its_own(tmp_
 )
 def test_a_primary_has_ended_in_order_if_one_of_its_connections_has(tmp_path, monkeypatch, ends, action, comes_back):
     """One that a signal ends says so to dumps that wait, and cuts who is busy."""
-    moments = [0.0]
-    monkeypatch.setattr(Recording, "now", lambda _: moments[-1])
-    recording = Recording(tmp_path / "r", "nowhere")
-    recording.primary_answered()
+    recording, moments = timed(tmp_path / "r", monkeypatch)
     for dump, end in enumerate(ends.split(), start=1):
         moments.append(10.0 + dump / 10)
         recording.add_fault({"place": "after gtid", "gtid": f"0-3-{dump}", "action": end}, dump=dump)
@@ -308,7 +321,7 @@ def test_a_primary_has_ended_in_order_if_one_of_its_connections_has(tmp_path, mo
     if comes_back:
         recording.primary_answered()
     recording.close()
-    (fault,) = read_scenario(tmp_path / "r" / "scenario.toml").faults
+    (fault,) = faults_in(tmp_path / "r")
     assert (str(fault), fault.action.closed_s) == (f"{action} after gtid of 0-3-{len(ends.split())}", 2.5)
 
 
@@ -373,30 +386,25 @@ def test_silence_is_a_stall_only_where_heartbeats_were_due(tmp_path):
         for number, statements in enumerate(((), (HEARTBEAT,))):
             with recording(primary.port, tmp_path / str(number)) as recorder:
                 heard(recorder.port, statements=statements)
-            faults = read_scenario(tmp_path / str(number) / "scenario.toml").faults
+            faults = faults_in(tmp_path / str(number))
             assert [str(fault) for fault in faults] == ["stall after rows 1 of 0-3-3"][: len(statements)]
     assert LIVE_S < faults[0].action.seconds < 60  # a busy recorder begins to count late
     assert read_scenario(tmp_path / "1" / "scenario.toml").at_once().faults == ()
 
 
 def test_a_consumer_that_leaves_a_silent_primary_was_left_alone(tmp_path):
-    with FixturePrimary(server_id=3) as primary:
-        write(primary, 1)
-        primary.fault("after gtid", gtid="0-3-3", action="cut", by="silence")
-        with recording(primary.port, tmp_path / "r") as recorder:
-            heard(recorder.port, until=1, statements=(HEARTBEAT,))
-            wait_until(lambda: recorder.recording.fault_count)
-    (fault,) = read_scenario(tmp_path / "r" / "scenario.toml").faults
+    with recorded(tmp_path / "r", 1, ["cut after gtid; gtid=0-3-3; by=silence"]) as (_, recorder):
+        heard(recorder.port, until=1, statements=(HEARTBEAT,))
+        wait_until(lambda: recorder.recording.fault_count)
+    (fault,) = faults_in(tmp_path / "r")
     assert (str(fault), fault.action.by) == ("cut after gtid of 0-3-3", "silence")
 
 
 def test_a_consumer_that_leaves_is_no_fault(tmp_path):
-    with FixturePrimary(server_id=3) as primary:
-        write(primary)
-        with recording(primary.port, tmp_path / "r") as recorder:
-            heard(recorder.port, until=1)
-            wait_until(lambda: "left: " in recorder.recording.text())
-    assert read_scenario(tmp_path / "r" / "scenario.toml").faults == ()
+    with recorded(tmp_path / "r") as (_, recorder):
+        heard(recorder.port, until=1)
+        wait_until(lambda: "left: " in recorder.recording.text())
+    assert faults_in(tmp_path / "r") == ()
 
 
 class Heard(RecordedConnection):
@@ -431,12 +439,12 @@ def test_what_comes_behind_a_consumers_end_changes_nothing(leave, tmp_path, monk
     """A primary notices late that a replica has gone, and ends its dump by an error that nobody sees."""
     monkeypatch.setattr("tests.recorded.RecordedConnection", Heard)
     monkeypatch.setattr(Heard, "calls", [])
-    with FixturePrimary(server_id=3, profile="classic-11.8") as primary:
-        write(primary, 2)
-        primary.fault("inside rows at byte 20", gtid="0-3-4", action="stall", seconds=0.2)  # bytes come in two pieces
-        primary.fault("after rows", gtid="0-3-4", action="error", code=4052, text="a newer dump of the same server")
-        with recording(primary.port, tmp_path / "r") as recorder:
-            heard(recorder.port, until=ALL, statements=(HEARTBEAT,))
+    faults = [
+        "stall inside rows at byte 20; gtid=0-3-4; seconds=0.2",  # bytes come in two pieces
+        "error after rows; gtid=0-3-4; code=4052; text=a newer dump of the same server",
+    ]
+    with recorded(tmp_path / "r", 2, faults, profile="classic-11.8") as (_, recorder):
+        heard(recorder.port, until=ALL, statements=(HEARTBEAT,))
         assert recorder.recording.fault_count >= 1
     dump = next(place for place, (_, args) in enumerate(Heard.calls) if args[0][4:5] == b"\x12")
     name, arguments = leave
@@ -463,18 +471,16 @@ def test_what_comes_behind_a_consumers_end_changes_nothing(leave, tmp_path, monk
 
 @pytest.mark.parametrize(("incident", "action"), [("crash", "crash"), ("stop", "restart")])
 def test_a_primary_that_was_away_is_away_again(incident, action, tmp_path):
-    with FixturePrimary(server_id=3) as primary:
-        write(primary)
-        with recording(primary.port, tmp_path / "r") as recorder:
-            listener = threading.Thread(target=heard, args=(recorder.port,), kwargs={"until": ALL}, daemon=True)
-            listener.start()
-            wait_until(lambda: recorder.recording.group_count == 7)
-            getattr(primary._incidents, incident)()
-            listener.join(TIMEOUT_S)
-            assert heard(recorder.port).data == b"gone"
-            primary.start()
-            assert len(groups_of(recorder.port)) == 7
-    (fault,) = read_scenario(tmp_path / "r" / "scenario.toml").faults
+    with recorded(tmp_path / "r") as (primary, recorder):
+        listener = threading.Thread(target=heard, args=(recorder.port,), kwargs={"until": ALL}, daemon=True)
+        listener.start()
+        wait_until(lambda: recorder.recording.group_count == 7)
+        getattr(primary._incidents, incident)()
+        listener.join(TIMEOUT_S)
+        assert heard(recorder.port).data == b"gone"
+        primary.start()
+        assert len(groups_of(recorder.port)) == 7
+    (fault,) = faults_in(tmp_path / "r")
     assert str(fault) == f"{action} after commit of 0-3-7"
     assert fault.action.closed_s > 0
     again, faults = play(tmp_path / "r", lambda port: heard(port, until=ALL), at_once=False)
@@ -483,14 +489,12 @@ def test_a_primary_that_was_away_is_away_again(incident, action, tmp_path):
 
 
 def test_tls_is_not_offered_and_who_insists_on_it_is_named(tmp_path, caplog):
-    with FixturePrimary(server_id=3, tls="auto") as primary:
-        write(primary, 1)
-        with recording(primary.port, tmp_path / "r") as recorder:
-            with pymysql.connect(host="127.0.0.1", port=recorder.port, user="repl") as connection:
-                assert not connection._secure  # it would take TLS
-            with socket.create_connection(("127.0.0.1", recorder.port), timeout=TIMEOUT_S) as client:
-                assert client.recv(1000)[4] == 10  # and leaves
-            wait_until(lambda: "insist on TLS" in caplog.text)
+    with recorded(tmp_path / "r", 1, tls="auto") as (_, recorder):
+        with pymysql.connect(host="127.0.0.1", port=recorder.port, user="repl") as connection:
+            assert not connection._secure  # it would take TLS
+        with socket.create_connection(("127.0.0.1", recorder.port), timeout=TIMEOUT_S) as client:
+            assert client.recv(1000)[4] == 10  # and leaves
+        wait_until(lambda: "insist on TLS" in caplog.text)
     assert caplog.text.count("left before its login: it may insist on TLS") == 1
     assert "insist on TLS" in recorder.text
 
