@@ -12,11 +12,9 @@ from typing import Any
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.testkit.fault import table_of
-from ibbmaster.testkit.given import expect, naming, only, parsed, read
-from ibbmaster.testkit.repeated import repeated_groups
+from ibbmaster.testkit.given import expect, naming, only, parsed, read, toml_lines, toml_value
 from ibbmaster.testkit.scenario import Scenario, scenario_of
-from ibbmaster.testkit.toml_text import toml_lines, toml_value
-from ibbmaster.testkit.written import WrittenGroup
+from ibbmaster.testkit.written import WrittenGroup, repeated_groups
 from .grade import Grade
 
 SERVER_ID = 3

@@ -1,4 +1,4 @@
-"""What people write in TOML and programs in JSON: read with bounds, and checked against types."""
+"""What people write in TOML and programs in JSON: read with bounds, checked against types, and written as TOML."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import contextlib
 import dataclasses
 import enum
 import functools
+import json
+import re
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_HALF = re.compile("[\ud800-\udfff]")  # of a character, which no file can have
 SHOWN_MAX = 80  # characters of a value in an error
 _NAMES: dict[Any, str] = {
     str: "a text",
@@ -146,3 +150,32 @@ def _choices(wanted: Any) -> tuple[Any, ...]:
 def _name(wanted: Any) -> str:
     choices = _choices(wanted)
     return f"one of {', '.join(choices)}" if choices else _NAMES[_plain(wanted)]
+
+
+# Python reads TOML, and writes none
+
+
+def toml_value(value: object) -> str:
+    """A text, number, boolean, list or table. Raises TypeError: TOML has no such value."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return repr(value)
+        case str():
+            whole = _HALF.sub("\N{REPLACEMENT CHARACTER}", value)
+            return json.dumps(whole, ensure_ascii=False).replace("\x7f", "\\u007F")
+        case Mapping():
+            pairs = ", ".join(f"{toml_key(str(key))} = {toml_value(each)}" for key, each in value.items())
+            return f"{{{pairs}}}"
+        case Sequence() if not isinstance(value, bytes):
+            return f"[{', '.join(map(toml_value, value))}]"
+    raise TypeError(f"TOML has no {type(value).__name__}")
+
+
+def toml_key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else toml_value(key)
+
+
+def toml_lines(table: Mapping[str, object]) -> list[str]:
+    return [f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items()]

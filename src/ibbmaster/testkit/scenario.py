@@ -24,8 +24,7 @@ from .fixture_logs import fixture_log
 from .given import expect, naming, only, parsed, read_small_file
 from .incident import GroupCopier
 from .primary import FixturePrimary
-from .repeated import repeated_groups
-from .written import WrittenGroup
+from .written import WrittenGroup, repeated_groups
 
 log = logging.getLogger(__name__)
 

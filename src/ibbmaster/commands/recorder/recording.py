@@ -21,7 +21,7 @@ from ibbmaster.api import opening
 from ibbmaster.api.writing import OpenGroup, WritableLog
 from ibbmaster.errors import ConfigurationError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.testkit.toml_text import toml_lines, toml_value
+from ibbmaster.testkit.given import toml_lines, toml_value
 from ibbmaster.versions import Difference, version_number
 
 log = logging.getLogger(__name__)

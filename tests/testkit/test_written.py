@@ -3,7 +3,7 @@
 import pytest
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.testkit.repeated import TEXT_SIZE_MAX, TIMES_MAX, repeated_groups
+from ibbmaster.testkit.written import TEXT_SIZE_MAX, TIMES_MAX, repeated_groups
 
 
 def test_a_group_comes_so_many_times_with_its_number():
