@@ -47,9 +47,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     _check(args)
     if args.source is not None:
-        results = read_results(args.source)
-        _write(args, _confirmed(args, results, adapters) if args.confirm else results)
-        return 0
+        return _finish(args, read_results(args.source), adapters)
     matrix = _Matrix(
         args,
         _named("consumer", args.consumers, adapters) or list(adapters.values()),
@@ -65,7 +63,10 @@ def run(args: argparse.Namespace) -> int:
         print(f"interrupted: {len(matrix.cells)} of {matrix.size} runs are kept", file=sys.stderr)
         _write(args, matrix.results())
         return EXIT_INTERRUPTED
-    results = matrix.results()
+    return _finish(args, matrix.results(), adapters)
+
+
+def _finish(args: argparse.Namespace, results: Results, adapters: Mapping[str, Adapter]) -> int:
     _write(args, _confirmed(args, results, adapters) if args.confirm else results)
     return 0
 
@@ -129,14 +130,13 @@ class _Matrix:
     def run(self) -> None:
         """Build every consumer, and put those that can be built through every scenario."""
         from ibbmaster.commands.cli.progress import progress
-        from .runner import RunTimes, run_matrix
+        from .runner import run_matrix
 
         able = self._built()
-        times = RunTimes(silence_s=self.args.silence)
         saved = time.monotonic()
         with (
             progress("run", label="running", total=len(able) * len(self.cards)) as bar,
-            contextlib.closing(run_matrix(able, self.cards, times, jobs=self.args.jobs)) as found,
+            contextlib.closing(run_matrix(able, self.cards, self.args.silence, jobs=self.args.jobs)) as found,
         ):
             for cell, version in found:
                 self.cells.append(cell)

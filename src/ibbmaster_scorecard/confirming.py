@@ -35,7 +35,7 @@ from .adapter import Adapter
 from .cards import Card
 from .relayed_faults import FaultedConnection
 from .results import Confirmation
-from .runner import PASSWORD, RunTimes, run_and_ask
+from .runner import PASSWORD, run_and_ask
 
 if TYPE_CHECKING:
     from ibbmaster.api.writing import WritableLog
@@ -57,14 +57,14 @@ _NOT_DONE: dict[type[FaultAction], str] = {
 }
 
 
-def confirm(adapter: Adapter, card: Card, times: RunTimes | None = None) -> tuple[Confirmation | None, str]:
+def confirm(adapter: Adapter, card: Card) -> tuple[Confirmation | None, str]:
     """The outcome of the same scenario beside a real primary; else None, and why not."""
     reason = why_not(card)
     if reason:
         return None, reason
     try:
         real = RealStage(SERVERS[card.profile])
-        found, _ = run_and_ask(adapter, card, times or RunTimes(), serve=real.serving)
+        found, _ = run_and_ask(adapter, card, serve=real.serving)
     except ConfigurationError as error:
         return None, str(error)
     if found.grade is None:

@@ -1,25 +1,16 @@
-"""What a consumer made of a scenario, in one word.
+"""What a consumer made of a scenario, in one word, from what `matching` finds.
 
-How it is decided:
-
-- `matching` compares what was told with what was logged.
-- A flaw is a change that never came, came with other values, under another GTID, or after a later one; and a
-  change that was never logged. What is missing after the last change that came is no flaw of its own: the end says
-  what it is.
-- Where a consumer tells of commits, a group whose changes it told and whose commit it did not is a flaw as well,
-  unless it was prepared only.
-- A flaw is *told* if an error was told after the change before it; not by errors that the library takes up again by
-  itself (`is_retried`): who reads "connection lost, connecting again" takes it that nothing is lost.
-- A flaw that is not told: "loses silently", whatever else happened.
-- Columns, a key or types of a table that were told otherwise than the primary has them are no flaw of a change: where
-  no error followed, and no change is lost silently, that is "metadata wrong".
-- All flaws told: "loses loudly".
-- Without a flaw, and with the marker: "exact", or what it repeats. A group is repeated as a whole if each of its
-  changes came equally often.
-- Without a flaw and without the marker, the end counts. The last process ended by a signal, by an internal error,
-  or with an exit code and no text at all: "crashes". It told a fatal error, or ended with an exit code and a text:
-  "loses loudly". It told another error since its last progress: "loses loudly", too, unless that is always taken up
-  again. Else it "hangs".
+- A flaw is a change that never came, came with other values, under another GTID or after a later one, or was never
+  logged; of a consumer that tells of commits also a group without its commit, unless it was prepared only. What is
+  missing after the last change that came is left to the end.
+- A flaw is *told* if an error follows the change before it. Errors that the library survives (`is_retried`) do not
+  count: who reads "connection lost, connecting again" takes it that nothing is lost.
+- With a flaw that is not told: "loses silently". Else with a wrong column, key or type of a table that is not told:
+  "metadata wrong". Else with a flaw: "loses loudly".
+- Without a flaw, and with the marker: "exact", or what it repeats: a whole group, if its changes came equally often.
+- Without both, the end counts. The last process ended by a signal, an internal error, or an exit code and no text:
+  "crashes". It told a fatal error, ended with an exit code and a text, or told an error since its last progress that it
+  did not survive: "loses loudly". Else it "hangs".
 """
 
 import enum

@@ -43,7 +43,7 @@ CONSUMER_ID = 4001
 PASSWORD = "of-the-scorecard"  # some libraries cannot log in without one
 SILENCE_S = 12.0  # without progress: it hangs
 SILENCE_PER_START = 4.0
-LIMIT_S = 120.0
+LIMIT_S = 120.0  # of each stage: until it follows, has what is written, has the marker
 START_S = 60.0  # until a process says its first word
 QUIET_S = 2.0  # after everything was sent, without anything new
 CALM_S = 0.3  # without a new statement, before anything is written
@@ -51,20 +51,6 @@ CALM_S_MAX = 3.0
 SETTLE_S = 0.4  # after the marker, for more
 STEP_S = 0.02
 SAME_MAX = 5  # of one line, that count as progress
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunTimes:
-    """How long a run waits, in seconds; the start of a consumer is added."""
-
-    silence_s: float | None = None  # without progress, until it hangs; None: 12, and four times the adapter's `start_s`
-    limit_s: float = LIMIT_S  # of each stage: until it follows, has what is written, has the marker
-
-    def silence(self, adapter: Adapter) -> float:
-        return SILENCE_S + SILENCE_PER_START * adapter.start_s if self.silence_s is None else self.silence_s
-
-    def limit(self, adapter: Adapter) -> float:
-        return self.limit_s + 10 * adapter.start_s
 
 
 def described(adapter: Adapter) -> ConsumerResult:
@@ -81,9 +67,9 @@ def _result(kind: type[Result], of: Adapter | Card, **made: Any) -> Result:
     return kind(**{name: getattr(of, name) for name in names}, **made)
 
 
-def run_card(adapter: Adapter, card: Card, times: RunTimes | None = None) -> Cell:
+def run_card(adapter: Adapter, card: Card, silence_s: float | None = None) -> Cell:
     """Put one consumer through one scenario; the cell of an impossible run says why."""
-    return run_and_ask(adapter, card, times or RunTimes())[0]
+    return run_and_ask(adapter, card, silence_s)[0]
 
 
 def served_alone(scenario: Scenario) -> AbstractContextManager[FixturePrimary]:
@@ -91,18 +77,23 @@ def served_alone(scenario: Scenario) -> AbstractContextManager[FixturePrimary]:
 
 
 def run_and_ask(
-    adapter: Adapter, card: Card, times: RunTimes, over: threading.Event | None = None, serve: Serve = served_alone
+    adapter: Adapter,
+    card: Card,
+    silence_s: float | None = None,
+    over: threading.Event | None = None,
+    serve: Serve = served_alone,
 ) -> tuple[Cell, str]:
-    """`run_card`, and the consumer's version; `serve` makes the primary. Raises RunOverError: `over` was set
-    meanwhile."""
+    """`run_card`, and the consumer's version; `serve` makes the primary. Without progress for `silence_s` it hangs;
+    None: for 12 seconds, and four times the adapter's `start_s`. Raises RunOverError: `over` was set meanwhile."""
     begun = time.monotonic()
     try:
         command = build(adapter)
         if card.start is not None and adapter.start != "gtid":
             raise ConfigurationError("it begins where the primary is, and this scenario elsewhere")
         with tempfile.TemporaryDirectory(prefix="ibbmaster-scorecard-", ignore_cleanup_errors=True) as directory:
-            patience = times.silence(adapter), times.limit(adapter)
-            run = _Run(adapter, card, command, Path(directory), *patience, over, serve)
+            if silence_s is None:
+                silence_s = SILENCE_S + SILENCE_PER_START * adapter.start_s
+            run = _Run(adapter, card, command, Path(directory), silence_s, over, serve)
             return run.cell(begun), run.version
     except (IbbMasterError, OSError, ValueError) as error:  # the other runs go on
         seconds = round(time.monotonic() - begun, 2)
@@ -114,15 +105,13 @@ class RunOverError(Exception):
 
 
 def run_matrix(
-    adapters: Sequence[Adapter], cards: Sequence[Card], times: RunTimes | None = None, *, jobs: int = 1
+    adapters: Sequence[Adapter], cards: Sequence[Card], silence_s: float | None = None, *, jobs: int = 1
 ) -> Generator[tuple[Cell, str]]:
     """Put each consumer through each scenario, `jobs` at a time; yields each cell when it is ready, and a version.
     Closing it ends what runs."""
     over = threading.Event()
     with ThreadPoolExecutor(jobs, thread_name_prefix="ibbmaster-scorecard") as pool:
-        waiting = {
-            pool.submit(run_and_ask, adapter, card, times or RunTimes(), over) for adapter in adapters for card in cards
-        }
+        waiting = {pool.submit(run_and_ask, adapter, card, silence_s, over) for adapter in adapters for card in cards}
         try:
             for done in as_completed(waiting):
                 yield done.result()
@@ -138,7 +127,6 @@ class _Run:
     command: Sequence[str]
     directory: Path
     silence_s: float
-    limit_s: float
     over: threading.Event | None
     serve: Serve
     dumps: list[tuple[float, SeenConnection]] = field(default_factory=list)
@@ -229,7 +217,7 @@ class _Run:
     def _follow_until(self, is_so: Any) -> None:
         """Follow until something is so, the consumer has ended, or made no progress for too long."""
         self.progress_at = time.monotonic()
-        limit = self.progress_at + self.limit_s
+        limit = self.progress_at + LIMIT_S + 10 * self.adapter.start_s
         while not is_so():
             now = time.monotonic()
             patience = self.silence_s if self.supervised.has_spoken else START_S + 10 * self.adapter.start_s

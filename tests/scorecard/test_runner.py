@@ -16,7 +16,6 @@ from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.results import Cell, new_results, parse_results
 from ibbmaster_scorecard.runner import (
     RunOverError,
-    RunTimes,
     described,
     described_scenario,
     run_and_ask,
@@ -26,8 +25,8 @@ from ibbmaster_scorecard.runner import (
 
 CARDS = {card.name: card for card in read_cards()}
 PYTHON = read_adapters()["python-mysql-replication"]
-SHORT = RunTimes(silence_s=0.3)  # of what says nothing more, however long it is waited
-LONG = RunTimes(silence_s=20)
+SHORT = 0.3  # seconds of silence, of what says nothing more however long it is waited
+LONG = 20.0
 INSERT = {"insert": "shop.orders", "values": {"id": 1}}
 ONE = Card(
     name="one",
@@ -209,13 +208,13 @@ def test_a_run_is_broken_off_and_its_consumer_ends(tmp_path):
 
 def _break_off(adapter: Adapter, over: threading.Event) -> None:
     with contextlib.suppress(RunOverError):
-        run_and_ask(adapter, ONE, RunTimes(silence_s=60), over)
+        run_and_ask(adapter, ONE, 60.0, over)
 
 
 def test_a_matrix_that_is_closed_gives_what_is_there(tmp_path):
     quick = scripted(tmp_path / "quick", "orders('0-3-101'); marker(); wait()", name="quick")
     slow = scripted(tmp_path / "slow", "wait()", name="slow")
-    matrix = run_matrix([quick, slow], [ONE], RunTimes(silence_s=60), jobs=2)
+    matrix = run_matrix([quick, slow], [ONE], 60.0, jobs=2)
     cell, version = next(matrix)
     matrix.close()
     assert (cell.consumer, version) == ("quick", "of the test")
