@@ -96,7 +96,7 @@ class FixturePrimary(FixtureWriter):
         super().__init__(
             own,
             clock or FixtureClock(),
-            server_id=given.server_id,
+            writes_as=given.server_id,
             domain=domain,
             format=format,
             has_prepared_groups=given.profile.storage_engine is None,
@@ -267,10 +267,10 @@ class FixturePrimary(FixtureWriter):
         written."""
         table = parse_table_name(table_name)
         if columns:
-            if self._history.case.table_key(*table) in self._history.at().tables:
+            if self.history.case.table_key(*table) in self.history.at().tables:
                 raise ConfigurationError(f"there is a table {table} already: ask for it without columns")
             declared = ", ".join(f"{quoted_name(column)} {text}" for column, text in columns.items())
-            if table.database not in self._history.at().databases:
+            if table.database not in self.history.at().databases:
                 self.ddl(f"CREATE DATABASE IF NOT EXISTS {quoted_name(table.database)}")
             self.ddl(f"CREATE TABLE {table.sql} ({declared}) CHARSET utf8mb4 COLLATE utf8mb4_general_ci")
         for known in self._tables:
@@ -295,7 +295,7 @@ class FixturePrimary(FixtureWriter):
 
     def _take_effect(self, logged: WrittenStatement) -> Gtid:
         place = SchemaPlace(logged.position, 1)
-        self._history.add(place, str(logged.gtid), self.clock.timestamp, decode_statement(logged.query))
+        self.history.add(place, str(logged.gtid), self.clock.timestamp, decode_statement(logged.query))
         for table in self._tables:
             self._follow(table)
         return logged.gtid
@@ -317,9 +317,9 @@ class FixturePrimary(FixtureWriter):
 
     def _follow(self, handle: FixtureTable) -> None:
         """Update a table to the end of the log, under its present name."""
-        found, old = self._history.table_at(*parse_table_name(handle.name)), handle.known
+        found, old = self.history.table_at(*parse_table_name(handle.name)), handle.known
         if old is not None and (not isinstance(found, TableVersion) or found.generation != old.generation):
-            tables = self._history.at().tables.values()
+            tables = self.history.at().tables.values()
             same = (one for one in tables if isinstance(one, TableVersion) and one.generation == old.generation)
             found = next(same, found)  # it was renamed
         if found is old:

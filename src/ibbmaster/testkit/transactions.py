@@ -7,7 +7,7 @@ import struct
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar, Token
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypedDict, Unpack
 
@@ -60,13 +60,6 @@ class TransactionOptions(GtidOptions, total=False):
     is_transactional: bool
     commit_id: int
     format: RowFormat
-
-
-class OpenAlter(NamedTuple):
-    """A statement to log; of an ALTER of two phases, in both of its parts."""
-
-    sql: str
-    database: str
 
 
 class WrittenStatement(NamedTuple):
@@ -238,33 +231,23 @@ class FixtureTransaction:
 OPEN: ContextVar[tuple[FixtureTransaction, ...]] = ContextVar("OPEN", default=())
 
 
+@dataclass(eq=False)
 class FixtureWriter:
     """The part of a `FixturePrimary` that writes its log, numbers groups in the order of commits, and knows prepared
     transactions."""
 
-    def __init__(
-        self,
-        log: WritableLog,
-        clock: FixtureClock,
-        *,
-        server_id: int,
-        domain: int,
-        format: RowFormat,
-        has_prepared_groups: bool,
-        is_new: bool,
-        history: SchemaHistory,
-    ) -> None:
-        self.log = log
-        self.clock = clock
-        self.format = format
-        self.has_prepared_groups = has_prepared_groups  # XA PREPARE is a group of its own, as before 12.3
-        self.is_new = is_new  # as `query_events.is_new`
-        self._history = history
-        self._server_id = server_id
-        self._domain = domain
-        self._lock = threading.Lock()  # of whatever takes the next GTID
-        self.prepared: dict[Xid, list[RowStep]] = {}  # changes
-        self._alters: dict[Gtid, OpenAlter] = {}
+    log: WritableLog
+    clock: FixtureClock
+    _: KW_ONLY
+    writes_as: int  # the server id of its groups
+    domain: int
+    format: RowFormat
+    has_prepared_groups: bool  # XA PREPARE is a group of its own, as before 12.3
+    is_new: bool  # as `query_events.is_new`
+    history: SchemaHistory
+    prepared: dict[Xid, list[RowStep]] = field(default_factory=dict, init=False)  # changes
+    _alters: dict[Gtid, tuple[str, str]] = field(default_factory=dict, init=False)  # statements, databases
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)  # of whatever takes the next GTID
 
     def transaction(self, **options: Unpack[TransactionOptions]) -> FixtureTransaction:
         """Begin a transaction: `with primary.transaction(domain=1): ...` takes the changes of tables inside. Options
@@ -290,7 +273,7 @@ class FixtureWriter:
             raise ConfigurationError(f"{sql[:60]!r} changes rows: give it to transaction().statement()")
         expect_statement(sql, database)
         is_of_sequence = Cursor(tokens(sql)).takes_words("ALTER", "SEQUENCE")
-        return self._log_statement(OpenAlter(sql, database), options, flags=ALONE if is_of_sequence else DDL)
+        return self._log_statement(sql, database, options, flags=ALONE if is_of_sequence else DDL)
 
     def start_alter(self, sql: str, *, database: str = "", **options: Unpack[GtidOptions]) -> Gtid:
         """Log START ALTER, as with `binlog_alter_two_phase`; the table stays as it was. Raises ConfigurationError: it
@@ -298,8 +281,8 @@ class FixtureWriter:
         if not sql.lstrip().upper().startswith("ALTER"):
             raise ConfigurationError(f"{sql[:60]!r} is no ALTER TABLE")
         expect_statement(sql, database)
-        started = self._log_statement(OpenAlter(sql, database), options, phase=GtidExtraFlag.START_ALTER)
-        self._alters[started.gtid] = OpenAlter(sql, database)
+        started = self._log_statement(sql, database, options, phase=GtidExtraFlag.START_ALTER)
+        self._alters[started.gtid] = sql, database
         return started.gtid
 
     def rollback_alter(self, started: Gtid | str, **options: Unpack[GtidOptions]) -> Gtid:
@@ -313,13 +296,14 @@ class FixtureWriter:
             known = ", ".join(map(str, self._alters)) or "none"
             raise ConfigurationError(f"no ALTER has begun with {start}; begun have: {known}")
         options = {"domain": start.domain_id, "server_id": start.server_id, **options}
-        ended = self._log_statement(alter, options, phase=end, started=start.seq_no)
+        ended = self._log_statement(*alter, options, phase=end, started=start.seq_no)
         del self._alters[start]
         return ended
 
     def _log_statement(
         self,
-        said: OpenAlter,
+        sql: str,
+        database: str,
         options: GtidOptions,
         *,
         flags: GtidFlag = DDL,
@@ -330,10 +314,10 @@ class FixtureWriter:
         is_done = phase in (None, GtidExtraFlag.COMMIT_ALTER)
         error_code = DUPLICATE_ENTRY if phase is GtidExtraFlag.ROLLBACK_ALTER else 0
         with self.next_gtid(options) as gtid:
-            origin = self.origin(gtid.server_id, said.database)
+            origin = self.origin(gtid.server_id, database)
             number = gtid.seq_no if is_done else None
-            event = self.query(said.sql, origin, number=number, alter=part, error_code=error_code)
-            query = _packed(event, said.sql, self.format)
+            event = self.query(sql, origin, number=number, alter=part, error_code=error_code)
+            query = _packed(event, sql, self.format)
             head = self.gtid_event(GtidEvent(gtid=gtid, flags=flags, extra_flags=phase, alter_seq_no=started))
             return WrittenStatement(gtid, self.log.append(gtid, [head, query]), query)
 
@@ -371,7 +355,7 @@ class FixtureWriter:
     def query(self, sql: str, origin: Origin, **given: Any) -> bytes:
         """The QUERY event of a statement that runs now; options as of `query_event`."""
         now = self.clock.microseconds
-        return query_event(sql, origin, self._history.at(), is_new=self.is_new, microseconds=now, **given)
+        return query_event(sql, origin, self.history.at(), is_new=self.is_new, microseconds=now, **given)
 
     def origin(self, server_id: int, database: str = "") -> Origin:
         return Origin(server_id=server_id, timestamp=self.clock.timestamp, database=database)
@@ -380,10 +364,10 @@ class FixtureWriter:
         """The GTID of a group that began now. Raises GtidError: one of its numbers is too large, or negative."""
         if "gtid" in options:
             return as_gtid(options["gtid"])
-        domain = options.get("domain", self._domain)
+        domain = options.get("domain", self.domain)
         latest = self.log.state.latest(domain)
         seq_no = options.get("seq_no", 1 if latest is None else latest.seq_no + 1)
-        return Gtid.parse(f"{domain}-{options.get('server_id', self._server_id)}-{seq_no}")
+        return Gtid.parse(f"{domain}-{options.get('server_id', self.writes_as)}-{seq_no}")
 
     @contextlib.contextmanager
     def next_gtid(self, options: GtidOptions) -> Iterator[Gtid]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import trio
 
@@ -123,8 +123,8 @@ class RecordedConnection(RelayedConnection):
             self._recording.is_live = True
         if self._is_stall(waited_s):
             seconds = round(min(waited_s, STALL_MAX_S), 3)
-            self._add({**self._place_in(dump), "action": "stall", "seconds": seconds}, dump)
-            self._tell(f"nothing for {waited_s:.1f} s, no heartbeat either")
+            line = f"nothing for {waited_s:.1f} s, no heartbeat either"
+            self._went_wrong(line, self._place_in(dump), dump, action="stall", seconds=seconds)
 
     def _is_stall(self, waited_s: float) -> bool:
         return self._period_s > 0 and waited_s > STALL_PERIODS * self._period_s
@@ -141,12 +141,12 @@ class RecordedConnection(RelayedConnection):
                 pass
             case Admitted(err=Err() as err):
                 place = "before login" if self._conversation.phase is not Phase.GREETING else "before handshake"
-                self._failed(place, None, err)
+                self._failed(self._named(place), err)
                 self._is_over = True
             case Asked(command=command):
                 self._asked(command)
             case Answered(command=command, err=Err() as err):
-                self._failed(*self._step(command), err)
+                self._failed(self._step(command), err)
             case DumpPiece() if self._dump is not None:
                 self._take(self._dump, part)
             case DumpEnded() if self._dump is not None:
@@ -188,31 +188,26 @@ class RecordedConnection(RelayedConnection):
             self._drop_dump()
             return
         if is_wrong:
-            self._add({**dump.place("at"), "action": "checksum", "be": "wrong"}, dump)
-            self._tell("an event with a wrong checksum")
+            self._went_wrong("an event with a wrong checksum", dump.place("at"), dump, action="checksum", be="wrong")
 
     def _dump_ended(self, dump: RecordedDump, word: object) -> None:
         dump.drop()
         self._is_over = True
         if isinstance(word, Err):
-            self._failed_in(dump, word)
+            self._failed(self._place_in(dump), word, dump)
         elif not dump.is_non_blocking and not self._has_until:
-            self._add({**self._place_in(dump), "action": "eof"}, dump)
-            self._tell("the primary ends the dump")
+            self._went_wrong("the primary ends the dump", self._place_in(dump), dump, action="eof")
 
     def _primary_left(self, by: str) -> None:
         if self._is_over:
             self._tell("ended")
             return
         self._is_over = True
-        action = {"action": "cut", "by": by}
-        if self._dump is not None and self._conversation.phase is Phase.DUMP:
-            self._add({**self._place_in(self._dump), **action}, self._dump)
-            self._dump.drop()
-        else:
-            place, sql = self._place_outside()
-            self._add({**self._named(place, sql), **action})
-        self._tell(f"cut by the primary: {by}")
+        dump = self._dump if self._conversation.phase is Phase.DUMP else None
+        where = self._place_outside() if dump is None else self._place_in(dump)
+        self._went_wrong(f"cut by the primary: {by}", where, dump, action="cut", by=by)
+        if dump is not None:
+            dump.drop()
 
     def _client_left(self, by: str, silent_s: float) -> None:
         dump, phase = self._dump, self._conversation.phase
@@ -222,8 +217,8 @@ class RecordedConnection(RelayedConnection):
             return
         self._is_over = True
         if dump is not None and phase is Phase.DUMP and self._is_stall(silent_s):
-            self._add({**self._place_in(dump), "action": "cut", "by": "silence"}, dump)
-            self._tell(f"left after {silent_s:.1f} s without a byte")
+            line = f"left after {silent_s:.1f} s without a byte"
+            self._went_wrong(line, self._place_in(dump), dump, action="cut", by="silence")
             return
         self._tell(f"left: {by}")
         if phase is Phase.LOGIN and self._offered_tls:
@@ -243,38 +238,31 @@ class RecordedConnection(RelayedConnection):
 
     # What went wrong -----------------------------------------------------------------------------
 
-    def _failed(self, place: str, sql: str | None, err: Err) -> None:
-        self._add({**self._named(place, sql), **self._error(err)})
-        self._tell(f"error {err.code} {place}")
-
-    def _failed_in(self, dump: RecordedDump, err: Err) -> None:
-        self._add({**self._place_in(dump), **self._error(err)}, dump)
-        self._tell(f"error {err.code}: {self._error(err)['text']}")
-
-    def _error(self, err: Err) -> dict[str, object]:
+    def _failed(self, where: Mapping[str, object], err: Err, dump: RecordedDump | None = None) -> None:
         text = without_secrets(err.text.encode()).decode()
         if b"***" in self._sql:  # it may quote the statement
             text = text.partition("near '")[0]
-        return {"action": "error", "code": err.code or 1, "state": err.sqlstate, "text": text[:ERROR_SIZE_MAX]}
+        action = {"action": "error", "code": err.code or 1, "state": err.sqlstate, "text": text[:ERROR_SIZE_MAX]}
+        self._went_wrong(f"error {err.code} {where['place']}: {text[:ERROR_SIZE_MAX]}", where, dump, **action)
 
-    def _step(self, command: object) -> tuple[str, str | None]:
+    def _step(self, command: object) -> dict[str, object]:
         if isinstance(command, RegisterReplica):
-            return "before registration", None
-        return "before statement", self._shown_sql() if isinstance(command, QueryCommand) else None
+            return self._named("before registration")
+        return self._named("before statement", self._shown_sql() if isinstance(command, QueryCommand) else None)
 
     def _shown_sql(self) -> str | None:
         return self._sql.partition(b"'***'")[0].decode("utf-8", "replace")[:SQL_SIZE_MAX] or None
 
-    def _place_outside(self) -> tuple[str, str | None]:
+    def _place_outside(self) -> dict[str, object]:
         match self._conversation.phase:
             case Phase.GREETING:
-                return "before handshake", None
+                return self._named("before handshake")
             case Phase.LOGIN:
-                return ("before login" if self._conversation.has_login else "after greeting"), None
+                return self._named("before login" if self._conversation.has_login else "after greeting")
         waiting = self._conversation.waiting
         if waiting is not None:
             return self._step(waiting)
-        return ("after statement", self._shown_sql()) if self._sql else ("after handshake", None)
+        return self._named("after statement", self._shown_sql()) if self._sql else self._named("after handshake")
 
     def _named(self, place: str, sql: str | None = None) -> dict[str, object]:
         return {"place": place, **({"sql": sql} if sql else {}), "connection": self._primary_number}
@@ -284,11 +272,12 @@ class RecordedConnection(RelayedConnection):
         begun = self._conversation.begun
         return dump.place_of_end(begun) if dump.has_begun or begun[0] else self._named("before dump")
 
-    def _add(self, keys: dict[str, object], dump: RecordedDump | None = None) -> None:
-        if dump is None:
-            self._recording.add_fault(keys)
-        else:
-            self._recording.add_fault(keys, dump=dump.number, replica=dump.server_id)
+    def _went_wrong(
+        self, line: str, where: Mapping[str, object], dump: RecordedDump | None = None, **action: object
+    ) -> None:
+        in_dump = {} if dump is None else {"dump": dump.number, "replica": dump.server_id}
+        self._recording.add_fault({**where, **action}, **in_dump)
+        self._tell(line)
 
     def _tell(self, line: str) -> None:
         self._recording.tell(self._number, line)
