@@ -151,7 +151,7 @@ class _RealPrimary:
         self, source: FixturePrimary, server: RealPrimary, witness: Witness, faults: Faults, port: int
     ) -> None:
         self._source = source
-        self._server = server
+        self.server = server
         self._witness = witness
         self.faults = faults
         self.host, self.port = "127.0.0.1", port
@@ -173,17 +173,13 @@ class _RealPrimary:
         """Wait until the server has logged everything. Raises ConfigurationError: it does not take it."""
         deadline = time.monotonic() + CATCH_UP_S
         wanted = {str(gtid) for gtid in self._source.log.position.values()}
-        while wanted - set(str(self._server.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0]).split(",")):
-            problem = problem_of(self._server.status(), tolerates_lost_connections=True)
+        while wanted - set(str(self.server.sql("SELECT @@GLOBAL.gtid_binlog_pos")[0][0]).split(",")):
+            problem = problem_of(self.server.status(), tolerates_lost_connections=True)
             if problem is not None:
                 raise ConfigurationError(f"the real server does not take what is logged: {problem}")
             if time.monotonic() > deadline:
                 raise ConfigurationError(f"the real server has not logged {', '.join(wanted)} in {CATCH_UP_S:g} s")
             time.sleep(STEP_S)
-
-    def rotate(self) -> None:
-        self.wait()
-        self._server.sql("FLUSH BINARY LOGS")
 
 
 class _RotatingLog:
@@ -198,7 +194,8 @@ class _RotatingLog:
 
     def flush(self) -> None:
         self._log.flush()
-        self._primary.rotate()
+        self._primary.wait()
+        self._primary.server.sql("FLUSH BINARY LOGS")
 
 
 class _RealFaults(Faults):

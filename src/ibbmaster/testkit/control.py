@@ -49,7 +49,7 @@ class ControlSocket:
         self.token = secrets.token_urlsafe(TOKEN_SIZE)  # for askers
         self._primary = primary
         self._on_stop = on_stop
-        self._places = threading.BoundedSemaphore(CONNECTIONS_MAX)
+        self.places = threading.BoundedSemaphore(CONNECTIONS_MAX)
         self._server = _Server(("127.0.0.1", 0), self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
@@ -84,12 +84,6 @@ class ControlSocket:
             return {"ok": True, **self._do(verb, asked)}
         except (IbbMasterError, ValueError, TimeoutError, RecursionError) as error:
             return {"ok": False, "error": " ".join(str(error).split())}
-
-    def take_place(self) -> bool:
-        return self._places.acquire(blocking=False)
-
-    def leave(self) -> None:
-        self._places.release()
 
     def _do(self, verb: str, asked: dict[str, Any]) -> Answer:
         primary, faults = self._primary, self._primary.faults
@@ -150,7 +144,7 @@ class _Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         control = self.server.control
         is_known = False
-        if not control.take_place():
+        if not control.places.acquire(blocking=False):
             self.wfile.write(b'{"ok": false, "error": "too many connections"}\n')
             return
         try:
@@ -164,7 +158,7 @@ class _Handler(socketserver.StreamRequestHandler):
                 if not is_known:
                     return
         finally:
-            control.leave()
+            control.places.release()
 
 
 def _question(line: bytes) -> dict[str, Any] | None:

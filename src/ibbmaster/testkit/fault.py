@@ -14,7 +14,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid
 from .action import ACTIONS, BOUNDS, CHOICES, NUMBER_MAX, TEXT_SIZES, FaultAction, PrimaryAction
 from .given import expect, naming, only, shown
-from .place import Landmark, Place, Side
+from .place import OF_CONVERSATION, Landmark, Place, Side
 
 TEXT_SIZE_MAX = 4000
 LINE_SIZE_MAX = 4000
@@ -65,7 +65,7 @@ class PlannedFault:
             if not isinstance(self.action, PrimaryAction):
                 raise ConfigurationError(f"{word}: it needs a place; only what concerns the whole primary has a time")
             return
-        if place.is_in_conversation:
+        if place.landmark in OF_CONVERSATION:
             allowed = self.action.in_conversation and (place.landmark, place.side) not in self.action.not_at
         else:
             allowed = place.side in self.action.sides

@@ -125,10 +125,6 @@ class Place:
             sql=sql,
         )
 
-    @property
-    def is_in_conversation(self) -> bool:
-        return self.landmark in OF_CONVERSATION
-
     def __str__(self) -> str:
         number = "" if self.nth is None else f" {self.nth}"
         byte = "" if self.byte is None else f" at byte {self.byte}"

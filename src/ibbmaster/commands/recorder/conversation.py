@@ -183,8 +183,8 @@ class Conversation:
         self.phase = Phase.GREETING
         self._from_primary = _Cutter(ANSWER_MAX)
         self._from_client = _Cutter(COMMAND_MAX)
-        self._capabilities = Capability(0)
-        self._asked: AnyCommand | None = None  # what waits for its answer
+        self.capabilities = Capability(0)  # of the client, once it has named its user
+        self.asked: AnyCommand | None = None  # what waits for its answer
         self._answer = _Answer()
         self._has_logged_in = False
 
@@ -192,15 +192,6 @@ class Conversation:
     def begun(self) -> tuple[int, int, bytes]:
         """Of an incomplete packet of the primary: its bytes so far, those of its payload, the kept ones."""
         return self._from_primary.begun
-
-    @property
-    def has_login(self) -> bool:
-        return bool(self._capabilities)
-
-    @property
-    def waiting(self) -> AnyCommand | None:
-        """The command whose answer is incomplete."""
-        return self._asked
 
     def from_primary(self, data: bytes) -> Iterator[ConversationPart]:
         if self.phase is Phase.UNREAD:
@@ -242,11 +233,11 @@ class Conversation:
             case Phase.LOGIN if mark == OK_MARK or err is not None:
                 self.phase, self._has_logged_in = Phase.COMMANDS, True
                 yield Admitted(err=err)
-            case Phase.COMMANDS if self._asked is not None:
+            case Phase.COMMANDS if self.asked is not None:
                 if err is not None and err.code == PROGRESS_CODE:
                     return
                 if err is not None or self._answer.takes(payload):
-                    answered, self._asked = self._asked, None
+                    answered, self.asked = self.asked, None
                     yield Answered(command=answered, err=err)
             case Phase.DUMP if err is not None and payload.is_last:
                 self._end_dump()
@@ -258,19 +249,19 @@ class Conversation:
                 yield DumpPiece(data=data, is_first=payload.is_first, is_last=payload.is_last)
 
     def _end_dump(self) -> None:
-        self.phase, self._asked = Phase.COMMANDS, None
+        self.phase, self.asked = Phase.COMMANDS, None
         self._from_primary.limit, self._from_primary.in_pieces = ANSWER_MAX, False
 
     def _heard_client(self, payload: _Payload) -> Iterator[ConversationPart]:
         if self.phase is Phase.GREETING:
             yield self._give_up("the client speaks before it is greeted")
-        elif self.phase is Phase.LOGIN and not self._has_logged_in and not self._capabilities:
+        elif self.phase is Phase.LOGIN and not self._has_logged_in and not self.capabilities:
             try:
                 login = decode_login(payload.data)
             except RemoteProtocolError as error:
                 yield self._give_up(str(error))
                 return
-            self._capabilities = login.capabilities
+            self.capabilities = login.capabilities
             if login.capabilities & TAKEN_AWAY or not isinstance(login, LoginRequest):
                 yield self._give_up("the client begins TLS or compression, which were not offered")
                 return
@@ -282,8 +273,8 @@ class Conversation:
                 return
             command = decode_command(payload.data)
             if code not in _NO_ANSWER:
-                self._asked = command
-                self._answer = _Answer(code, deprecates_eof=bool(self._capabilities & Capability.DEPRECATE_EOF))
+                self.asked = command
+                self._answer = _Answer(code, deprecates_eof=bool(self.capabilities & Capability.DEPRECATE_EOF))
             if isinstance(command, BinlogDump):
                 self.phase = Phase.DUMP
                 self._from_primary.limit, self._from_primary.in_pieces = PIECE_MAX, True

@@ -258,10 +258,9 @@ class RecordedConnection(RelayedConnection):
             case Phase.GREETING:
                 return self._named("before handshake")
             case Phase.LOGIN:
-                return self._named("before login" if self._conversation.has_login else "after greeting")
-        waiting = self._conversation.waiting
-        if waiting is not None:
-            return self._step(waiting)
+                return self._named("before login" if self._conversation.capabilities else "after greeting")
+        if self._conversation.asked is not None:
+            return self._step(self._conversation.asked)
         return self._named("after statement", self._shown_sql()) if self._sql else self._named("after handshake")
 
     def _named(self, place: str, sql: str | None = None) -> dict[str, object]:
