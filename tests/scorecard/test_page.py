@@ -12,6 +12,7 @@ from ibbmaster_scorecard.page import EVENT_BYTES_MAX, render
 from ibbmaster_scorecard.results import FaultBytes, Results
 from tests import scorecard_results
 from tests.machinery.seen_page import SeenPage, browse, needs_chromium
+from tests.machinery.tables import rows_of
 
 
 def opened(page: str, directory: Path, at: str = "") -> SeenPage:
@@ -97,26 +98,7 @@ def test_results_without_anything_are_a_page_as_well():
 def test_a_link_to_a_cell_opens_it_with_all_that_is_known(tmp_path):
     seen = opened(render(scorecard_results.every_kind()), tmp_path, at="#bad-client/cut-after-gtid")
 
-    for text in (
-        "bad-client (the fork)",
-        "0-3-102 is missing (1 change)",
-        "The same with a real primary, 11.8.6-MariaDB: loses silently. 0-3-102 is missing",
-        "0-3-102 insert shop.orders id=2",
-        "A consumer that counts a group as done at its GTID",
-        "cut after gtid; gtid=0-3-102",
-        "What the user was told Nothing.",
-        "Asked again from 0-3-102 , 0.21 s after the fault",
-        "Recovered after 0.41 s",
-        "ibbmaster scorecard bad-client --scenario cut-after-gtid",
-        'profile = "11.8" server_id = 3',
-        "connection 2 FORMAT_DESCRIPTION − missing GTID 0-3-102 TABLE_MAP WRITE_ROWS_V1 XID",
-        "begin 0-3-103",
-        "cut after gtid · in 0-3-102 · 812 bytes were sent before",
-        "GTID (162) · server id 3 · size 42 · position 1196 · flags 0x0 · 2025-11-30T15:14:50Z",
-        "000010 00 00 00 66 00 00 00 00 00 00 00 00 00 00 00 08 ···f············",
-        "SET @slave_connect_state='0-3-101'",
-        "WARN lost connection, reconnecting",
-    ):
+    for (text,) in rows_of(__file__, "page_cell"):
         assert text in seen.text, text
     assert [attributes["class"] for attributes in seen.of("td")].count("loses-silently chosen") == 1
 

@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -54,8 +54,7 @@ class Incidents:
         self._set_down = set_down
         self._closing = threading.Event()
         self._lock = threading.Lock()
-        self._scratch: list[tempfile.TemporaryDirectory[str]] = []
-        self._logs: list[WritableLog] = []
+        self._made = ExitStack()  # directories and logs of other primaries
 
     @property
     def clock(self) -> FixtureClock:
@@ -110,11 +109,9 @@ class Incidents:
         server `server_id`, by default the next one."""
         primary, old = self._primary, self._primary.log
         server_id = primary.server_id + 1 if server_id is None else server_id
-        scratch = tempfile.TemporaryDirectory(prefix="ibbmaster-failover-")
-        new = fixture_log(Path(scratch.name))
         with self._lock:
-            self._scratch.append(scratch)
-            self._logs.append(new)
+            scratch = self._made.enter_context(tempfile.TemporaryDirectory(prefix="ibbmaster-failover-"))
+            new = self._made.enter_context(fixture_log(Path(scratch)))
         copy_groups(old, new, lose=lose)
         for number in range(1, add + 1):
             latest = new.state.latest(0)
@@ -131,10 +128,7 @@ class Incidents:
             pass  # a start that has begun is over
 
     def clean_up(self) -> None:
-        for log in self._logs:
-            log.close()
-        for scratch in self._scratch:
-            scratch.cleanup()
+        self._made.close()
 
 
 def reset_all(registry: Registry, *, only_dumps: bool = False) -> None:
