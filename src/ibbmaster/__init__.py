@@ -56,24 +56,16 @@ __all__ = [
 ]
 
 _PLACES = {  # module -> names in it
-    "api.group": ("Change", "Event", "Group"),
-    "api.log": ("Log",),
-    "api.opening": ("create", "open"),
-    "api.serving": ("RunningPrimary", "serve", "serve_trio"),
-    "api.writing": ("OpenGroup", "WritableLog"),
-    "errors": (
-        "BusyError",
-        "ConfigurationError",
-        "DuplicateGtidError",
-        "FormatError",
-        "IbbMasterError",
-        "PositionError",
-        "StoreError",
-    ),
-    "gtid": ("Gtid", "GtidPosition", "GtidState"),
-    "position": ("LogPosition",),
+    "api.group": "Change Event Group",
+    "api.log": "Log",
+    "api.opening": "create open",
+    "api.serving": "RunningPrimary serve serve_trio",
+    "api.writing": "OpenGroup WritableLog",
+    "errors": "BusyError ConfigurationError DuplicateGtidError FormatError IbbMasterError PositionError StoreError",
+    "gtid": "Gtid GtidPosition GtidState",
+    "position": "LogPosition",
 }
-_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> object:

@@ -262,7 +262,7 @@ class _RealFaults(Faults):
         with contextlib.closing(self._server.connect()) as connection, connection.cursor() as cursor:
             cursor.execute(statement)
 
-    # What `Incidents` do for ----------------------------------------------------------------
+    # What `Incidents` do for
 
     def crash(self, torn: str | None = None) -> None:
         """SIGKILL, and a reset for each connection."""

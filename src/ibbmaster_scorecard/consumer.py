@@ -115,7 +115,7 @@ class Consumer:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
 
-    # In threads -----------------------------------------------------------------------------------
+    # In threads
 
     def _read_lines(self, stream: IO[bytes]) -> None:
         size = count = 0

@@ -115,7 +115,7 @@ def _more(count: int) -> str:
     return f" and {count} more" if count else ""
 
 
-# Whether it was told ------------------------------------------------------------------------------
+# Whether it was told
 
 
 def _last_told(told: Sequence[ToldEvent], end: RunEnd) -> int:

@@ -75,10 +75,6 @@ class _Wanted:
     is_uncommitted: bool = False  # it came in a group without a commit
 
     @property
-    def has_come(self) -> bool:
-        return bool(self.came)
-
-    @property
     def is_due(self) -> bool:
         return not self.came and self.wrong is None
 
@@ -157,7 +153,7 @@ class Matching:
             return False
         wanted = self._wanted[place]
         last_count = len(self._wanted[place - 1].came) if place else 0
-        if self._open not in (None, wanted.group.gtid) or (wanted.has_come and len(wanted.came) >= last_count):
+        if self._open not in (None, wanted.group.gtid) or (wanted.came and len(wanted.came) >= last_count):
             return False
         is_so = (wanted.change.table, wanted.change.kind) == (event.table, event.kind)
         return is_so and _is_equal(wanted.change, event)
@@ -184,7 +180,7 @@ class Matching:
         elif groups:
             last = max(found for found, _ in inside)
             rest = self._wanted[last + 1 : last + 2]
-            if rest and rest[0].number == groups[0][0] and not rest[0].has_come:
+            if rest and rest[0].number == groups[0][0] and not rest[0].came:
                 text = f"{groups[0][1].gtid} was told as committed before {rest[0].change}"
                 self._strange.append(Flaw(text, number, False))
         for done in {committed, *(group.gtid for _, group in groups)}:  # a restart may go on in a group
@@ -197,18 +193,18 @@ class Matching:
         """Of equal changes the one that is meant: the next in order that has not come, else one that comes again."""
         equal = [one for one in equal if self._wanted[one].group.gtid == self._open] or equal
         behind = [one for one in equal if one > self._cursor]
-        new = [one for one in (*behind, *equal) if not self._wanted[one].has_come]
+        new = [one for one in (*behind, *equal) if not self._wanted[one].came]
         return next(iter((*new, *behind, *equal)), None)
 
     def _note(self, found: int, number: int, *, gtid: str | None) -> None:
         wanted = self._wanted[found]
-        if not wanted.has_come and found < self._furthest:
+        if not wanted.came and found < self._furthest:
             later = self._wanted[self._furthest]
             if later.group is wanted.group or later.group.gtid != wanted.group.gtid:
                 self._strange.append(Flaw(f"{wanted} came behind {later}", number, False))
         if gtid is not None:
             self._expect_gtid(found, number, gtid)
-        wanted.is_uncommitted = self._is_begun and (not wanted.has_come or wanted.is_uncommitted)
+        wanted.is_uncommitted = self._is_begun and (not wanted.came or wanted.is_uncommitted)
         wanted.came.append(number)
         self._cursor = found
         self._furthest = max(self._furthest, found)
@@ -233,13 +229,13 @@ class Matching:
         self._cursor = meant[0]
         self._furthest = max(self._furthest, meant[0])
 
-    # What it comes to -----------------------------------------------------------------------------
+    # What it comes to
 
     def flaws(self) -> list[Flaw]:
         """What is missing before the last change that came, and what is wrong."""
         found, since = list(self._strange), 0
         for wanted in self._wanted[: self._furthest + 1]:
-            if wanted.has_come:
+            if wanted.came:
                 since = wanted.came[0]
             elif wanted.wrong is not None:
                 found.append(wanted.wrong)
@@ -287,7 +283,7 @@ def _times(count: int) -> str:
     return "twice" if count == 2 else f"{count} times"
 
 
-# Images -----------------------------------------------------------------------------------------
+# Images
 
 
 def _is_equal(change: LoggedChange, event: ToldEvent) -> bool:

@@ -183,7 +183,7 @@ class _Run:
             "tables": self.card.asks_tables,
         }
 
-    # Writing --------------------------------------------------------------------------------------
+    # Writing
 
     def _write_live(self) -> list[LoggedGroup]:
         """Write the groups of the scenario; those without a time as one, so that the stream sees nothing in between."""
@@ -212,7 +212,7 @@ class _Run:
             write()  # it is down
         return found
 
-    # Following ------------------------------------------------------------------------------------
+    # Following
 
     def _follow_until(self, is_so: Any) -> None:
         """Follow until something is so, the consumer has ended, or made no progress for too long."""
@@ -296,7 +296,7 @@ class _Run:
             for event in self.supervised.told[lines:]
         )
 
-    # Afterwards -----------------------------------------------------------------------------------
+    # Afterwards
 
     def _required(self, groups: list[LoggedGroup]) -> list[LoggedGroup]:
         """Those that the card expects, in its order, and the marker."""

@@ -137,7 +137,7 @@ def test_a_command_that_is_none_is_an_error(tmp_path):
         Consumer(["/no/such/program"], {}, directory=tmp_path)
 
 
-# Supervised ---------------------------------------------------------------------------------------
+# Supervised
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def test_a_consumer_is_told_where_and_how(tmp_path):
         assert part in asked
 
 
-# A real one -----------------------------------------------------------------------------------------
+# A real one
 
 FOUND = {  # of this version, in these scenarios
     "plain-12.3": (Grade.EXACT, "every change once, in order"),
@@ -189,7 +189,7 @@ def test_groups_that_have_a_time_are_written_one_after_the_other():
     assert run_card(PYTHON, card).grade is Grade.EXACT
 
 
-# Breaking off -------------------------------------------------------------------------------------
+# Breaking off
 
 
 def test_a_run_is_broken_off_and_its_consumer_ends(tmp_path):

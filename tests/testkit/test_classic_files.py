@@ -80,7 +80,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
         primary.save_classic(tmp_path)
 
 
-# Files that grow -------------------------------------------------------------------------------
+# Files that grow
 
 
 def gtids_in(directory):

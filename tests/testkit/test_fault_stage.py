@@ -364,7 +364,7 @@ async def test_a_fault_that_is_planned_while_a_dump_runs_happens_in_it():
     assert [record.fault.action.word for record in faults.done] == ["purge", "cut"]
 
 
-# Before a dump --------------------------------------------------------------------------------
+# Before a dump
 
 
 STEPS = [

@@ -37,7 +37,7 @@ def is_open(name):
     return True
 
 
-# Starting and ending ----------------------------------------------------------------------------
+# Starting and ending
 
 
 def test_starts_leave_no_thread_and_no_descriptor(request, alone):
@@ -142,7 +142,7 @@ def test_connections_are_ended_from_the_test(ibb_primary):
         assert ibb_primary.witness.wait(lambda: not seen.is_connected, 60)
 
 
-# Its log ----------------------------------------------------------------------------------------
+# Its log
 
 
 def test_a_damaged_log_fails_at_the_end_and_names_the_fault(tmp_path):

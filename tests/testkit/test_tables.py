@@ -45,7 +45,7 @@ def bodies(primary, kind):
     return [bytes(event.data)[19:] for event in events]
 
 
-# Contents ------------------------------------------------------------------------------------
+# Contents
 
 
 def test_the_table_has_what_its_log_says(ibb_primary, orders):
@@ -111,7 +111,7 @@ def test_a_row_is_found_by_any_unique_key_that_is_never_null(ibb_primary):
     assert table.rows == [{"a": 1, "b": 3}]
 
 
-# Errors ---------------------------------------------------------------------------------------
+# Errors
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_table_that_cannot_be_written_says_so(ibb_primary):
         ibb_primary.table("shop.t", id="int primary key", x="text unique")
 
 
-# Columns of every sort -------------------------------------------------------------------------
+# Columns of every sort
 
 
 @pytest.mark.parametrize("sorts", [PLAIN, SORTS | NEWEST], ids=["plain", "others"])
@@ -241,7 +241,7 @@ def test_what_a_generated_column_comes_to_is_asked_where_it_is_not_known(ibb_pri
     assert (table.rows[0]["late"], table.rows[0]["s"]) == (20, 6)
 
 
-# Sequences --------------------------------------------------------------------------------------
+# Sequences
 
 
 def numbers_of(primary, options):
@@ -284,7 +284,7 @@ def test_the_values_of_a_sequence_are_not_rolled_back(ibb_primary, orders):
         numbers.delete(next_not_cached_value=1)
 
 
-# DDL --------------------------------------------------------------------------------------------
+# DDL
 
 
 def test_rows_follow_what_ddl_does(ibb_primary, orders):
@@ -331,7 +331,7 @@ def test_a_table_that_ddl_makes_unwritable_says_so_where_it_is_used(ibb_primary,
     orders.insert(id=1)
 
 
-# Compressed rows and many ------------------------------------------------------------------------
+# Compressed rows and many
 
 
 @pytest.mark.parametrize("image", list(RowImage))
@@ -358,7 +358,7 @@ def test_rows_of_a_statement_that_are_many_get_several_events(ibb_primary, read_
     assert [[row["values"]["id"] for row in event.rows] for event in events] == [[0], [1], [2], [3]]
 
 
-# Row events in fragments -----------------------------------------------------------------------
+# Row events in fragments
 
 
 def write_for_fragments(primary):

@@ -171,7 +171,7 @@ def test_events_have_the_time_of_the_clock(ibb_primary, orders):
     assert [event.header.timestamp for event in group.events()] == [1, *2 * [begin], *2 * [begin - 3600], 1]
 
 
-# Statements -------------------------------------------------------------------------------------
+# Statements
 
 
 def test_statements_annotations_and_compression(ibb_primary, orders, read_by_python):
@@ -230,7 +230,7 @@ def test_tables_of_other_engines_end_their_groups_by_commit(ibb_primary, orders)
     assert texts_of(group)[-1] == "COMMIT"
 
 
-# XA ---------------------------------------------------------------------------------------------
+# XA
 
 
 def test_a_log_of_12_3_has_a_prepared_transaction_when_it_commits(ibb_primary, orders):
@@ -259,7 +259,7 @@ def test_a_prepared_name_is_taken(ibb_primary, orders):
     assert orders.rows == []
 
 
-# GTIDs at their borders -------------------------------------------------------------------------
+# GTIDs at their borders
 
 TOP_ID, TOP_SEQ_NO = 2**32 - 1, 2**64 - 1
 
@@ -313,7 +313,7 @@ def test_compressed_statements_are_those_that_were_said(ibb_primary):
     assert again.table("shop.orders").known == orders.known
 
 
-# ALTER in two phases ----------------------------------------------------------------------------
+# ALTER in two phases
 
 
 def test_an_alter_of_two_phases_takes_effect_at_its_end(ibb_primary):

@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
@@ -205,21 +205,21 @@ class RealServer:
 
     def stop(self) -> None:
         """Shut down in order."""
-        self._disconnect()
-        if self._process is not None:
-            self._process.terminate()
-            self._end(STOP_TIMEOUT_S)
+        self._end(subprocess.Popen.terminate)
 
     def kill(self) -> None:
         """End at once, as by a crash."""
-        self._disconnect()
-        if self._process is not None:
-            self._process.kill()
-            self._end(STOP_TIMEOUT_S)
+        self._end(subprocess.Popen.kill)
 
-    def _end(self, timeout_s: float) -> None:
-        assert self._process is not None
-        self._process.wait(timeout_s)
+    def _end(self, by: Callable[[subprocess.Popen[bytes]], None]) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(Exception):  # the server may be gone
+                self._connection.close()
+            self._connection = None
+        if self._process is None:
+            return
+        by(self._process)
+        self._process.wait(STOP_TIMEOUT_S)
         self._process = None
         if self._socket_directory is not None:
             shutil.rmtree(self._socket_directory, ignore_errors=True)
@@ -283,12 +283,6 @@ class RealServer:
     def status(self) -> dict[str, object]:
         """The one row of SHOW SLAVE STATUS."""
         return self.query("SHOW SLAVE STATUS")[0]
-
-    def _disconnect(self) -> None:
-        if self._connection is not None:
-            with contextlib.suppress(Exception):  # the server may be gone
-                self._connection.close()
-            self._connection = None
 
 
 class NetworkServer(RealServer):

@@ -121,7 +121,7 @@ class FixturePrimary(FixtureWriter):
         where = "stopped" if self._running is None else f"on {address(self.host, self.port)}"
         return f"<FixturePrimary of {self.log.path}, {where}>"
 
-    # Serving ------------------------------------------------------------------------------------
+    # Serving
 
     def start(self) -> Self:
         """Serve, after a stop on the same port. Raises ConfigurationError: the address cannot be listened on."""
@@ -259,7 +259,7 @@ class FixturePrimary(FixtureWriter):
     ) -> None:
         self.__exit__(kind, error, traceback)  # some milliseconds
 
-    # Writing ------------------------------------------------------------------------------------
+    # Writing
 
     def table(self, table_name: str, /, **columns: str) -> FixtureTable:
         """A table by its name, `database.table`; with columns, as `id="bigint unsigned primary key"`, it is created
@@ -333,7 +333,7 @@ class FixturePrimary(FixtureWriter):
         except ConfigurationError as error:
             handle.end(str(error))
 
-    # Asking -------------------------------------------------------------------------------------
+    # Asking
 
     @property
     def connections(self) -> list[SeenConnection]:

@@ -29,15 +29,12 @@ from .written import WrittenGroup, repeated_groups
 log = logging.getLogger(__name__)
 
 SCENARIO_SIZE_MAX = 16 << 20  # bytes
-_KEYS = {
-    "": ("seed", "clock", "primary", "log", "tables", "group", "fault"),
-    "primary": (
-        *("profile", "server_version", "server_id", "domain", "image", "metadata", "compressed", "fragments"),
-        *("user", "password", "tls"),
-    ),
-    "log": ("directory",),
+_KEYS = ("seed", "clock", "primary", "log", "tables", "group", "fault")
+_PRIMARY = {
+    **dict.fromkeys(("profile", "server_version", "image", "metadata", "user", "password", "tls"), str),
+    **dict.fromkeys(("server_id", "domain", "fragments"), int),
+    "compressed": bool,
 }
-
 POLL_S = 0.005  # between two looks for the first connection
 
 Value = TypeVar("Value")
@@ -154,9 +151,9 @@ def parse_scenario(text: str, base: Path | None = None) -> Scenario:
 
 def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
     """A scenario from its parsed text; errors as `parse_scenario`."""
-    only("", given, _KEYS[""])
+    only("", given, _KEYS)
     log = expect("log", dict, given.get("log", {}))
-    only("log", log, _KEYS["log"])
+    only("log", log, ("directory",))
     directory = expect("log.directory", str | None, log.get("directory"))
     return Scenario(
         seed=expect("seed", int, given.get("seed", 0)),
@@ -170,9 +167,8 @@ def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
 
 
 def _primary(given: Mapping[str, Any]) -> dict[str, Any]:
-    only("primary", given, _KEYS["primary"])
-    kinds = {"server_id": int, "domain": int, "compressed": bool, "fragments": int}
-    options = {name: expect(f"primary.{name}", kinds.get(name, str), value) for name, value in given.items()}
+    only("primary", given, _PRIMARY)
+    options = {name: expect(f"primary.{name}", _PRIMARY[name], value) for name, value in given.items()}
     if "compressed" in options:
         options["is_compressed"] = options.pop("compressed")
     if "fragments" in options:

@@ -171,7 +171,7 @@ class FixtureTable:
         """The present version of the table; None: its rows cannot be written."""
         return None if self._version is None else self._version.table
 
-    # Changes ----------------------------------------------------------------------------------
+    # Changes
 
     def insert(self, *rows: Values, **values: object) -> None:
         """Insert one row by its values, or several as one statement; left-out columns get their default. For a
@@ -251,7 +251,7 @@ class FixtureTable:
         given = {number for number in range(len(after)) if after[number] != before[number]} | {*NEXT_AND_COUNT}
         self._change(version, ChangeKind.INSERT, [(SEQUENCE_ROW, before, after)], given, is_apart=is_apart)
 
-    # What its primary does ----------------------------------------------------------------------
+    # What its primary does
 
     def keep(self, number: int, row: KeptRow | None) -> None:
         version, old = self._version, self._kept.get(number)
@@ -301,7 +301,7 @@ class FixtureTable:
     def end(self, reason: str) -> None:
         self._version, self._why_not = None, reason
 
-    # Its rows -----------------------------------------------------------------------------------
+    # Its rows
 
     def expect_known(self) -> None:
         """Raises ConfigurationError: there is no such table, or its rows cannot be written."""

@@ -87,7 +87,7 @@ class FixtureTransaction:
         self._has_events = False
         self._token: Token[tuple[FixtureTransaction, ...]] | None = None
 
-    # What it takes ------------------------------------------------------------------------------
+    # What it takes
 
     def statement(self, sql: str, *, database: str = "") -> None:
         """Log a statement that changes rows as its text, unnoticed by any `FixtureTable`. Raises ConfigurationError: it
@@ -130,7 +130,7 @@ class FixtureTransaction:
         del self._steps[count:]
         self._savepoints = {kept: steps for kept, steps in self._savepoints.items() if steps <= count}
 
-    # How it ends --------------------------------------------------------------------------------
+    # How it ends
 
     def commit(self) -> Gtid | None:
         """Log it; None if it changed nothing. Raises GtidOrderError: its GTID is not newer than those of its domain."""

@@ -162,7 +162,7 @@ class Witness:
         self._seen: dict[Session, SeenConnection] = {}
         self._changed = threading.Condition()
 
-    # In the event loop --------------------------------------------------------------------------
+    # In the event loop
 
     async def reached(
         self, step: ConnectionStep, session: Session, command: AnyCommand | None
@@ -227,7 +227,7 @@ class Witness:
     def _add_statement(self, seen: SeenConnection, text: str) -> None:
         seen.statements.append(SeenStatement(text, self._clock.now, time.monotonic() - seen._began))
 
-    # In the test --------------------------------------------------------------------------------
+    # In the test
 
     def of(self, replica: SeenConnection | int | str) -> list[SeenConnection]:
         """The connections of a server id, of a user, or the given one."""

@@ -62,7 +62,7 @@ class RecordedConnection(RelayedConnection):
         self._has_left = False  # the consumer sees nothing more
         self._is_over = False  # how it ends is known
 
-    # What a relay calls --------------------------------------------------------------------------
+    # What a relay calls
 
     async def from_primary(self, data: bytes, waited_s: float, send: Send) -> None:
         """Bytes for the client: only the greeting changes, which loses TLS and compression."""
@@ -101,7 +101,7 @@ class RecordedConnection(RelayedConnection):
         if not self._recording.problem:
             await trio.to_thread.run_sync(call, limiter=self._one_by_one)
 
-    # In a thread ---------------------------------------------------------------------------------
+    # In a thread
 
     def _connected(self) -> None:
         self._primary_number = self._recording.primary_answered()
@@ -236,7 +236,7 @@ class RecordedConnection(RelayedConnection):
         self._tell("the primary is not there")
         self._recording.primary_refused()
 
-    # What went wrong -----------------------------------------------------------------------------
+    # What went wrong
 
     def _failed(self, where: Mapping[str, object], err: Err, dump: RecordedDump | None = None) -> None:
         text = without_secrets(err.text.encode()).decode()

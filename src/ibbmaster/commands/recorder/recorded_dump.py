@@ -164,7 +164,7 @@ class RecordedDump:
                 group.roll_back()
         self._group = self._held = self._gtid = None
 
-    # Places --------------------------------------------------------------------------------------
+    # Places
 
     def _note_place(self, seen: SeenPacket) -> None:
         landmark, gtid = seen.landmarks[0], self._places.gtid

@@ -115,7 +115,7 @@ class Recording:
     def fault_count(self) -> int:
         return len(self._faults) + self._left_out
 
-    # What came -----------------------------------------------------------------------------------
+    # What came
 
     def now(self) -> float:
         """Seconds since the first connection came."""
@@ -207,7 +207,7 @@ class Recording:
             fault.keys["closed_s"] = round(self.now() - since, 3)
         self._is_changed = True
 
-    # Groups --------------------------------------------------------------------------------------
+    # Groups
 
     def open_group(self, gtid: Gtid, start: GtidState) -> OpenGroup | None:
         """A group to write, unless the log has it; `start` was logged before the first group of the log."""
@@ -297,7 +297,7 @@ class Recording:
             (self.directory / RESERVE_NAME).unlink()
         self.write()
 
-    # The scenario --------------------------------------------------------------------------------
+    # The scenario
 
     def write_if_due(self) -> None:
         if self._is_changed and time.monotonic() >= self._due and not self.problem:
