@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import trio
 
-from ibbmaster.errors import EventError
+from ibbmaster.errors import EventError, RemoteProtocolError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.primary.server.options import ConnectionStep
 from ibbmaster.primary.server.registry import Session
@@ -23,7 +23,7 @@ from ibbmaster.primary.streaming.block import Block
 from ibbmaster.primary.streaming.sink import Send, Stage
 from ibbmaster.replication.event.types import type_name
 from ibbmaster.replication.wire.command import AnyCommand, BinlogDump, InitDb, Ping, QueryCommand, RegisterReplica
-from ibbmaster.replication.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX
+from ibbmaster.replication.wire.packet import EVENT_STATUS, PacketReader
 from ibbmaster.replication.wire.response import Response
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import address
@@ -33,6 +33,7 @@ from .stream_places import StreamPlaces
 
 SIOCOUTQ = termios.TIOCOUTQ  # unacknowledged bytes of a socket
 TCP_ESTABLISHED = 1  # both sides may send
+PAYLOAD_MAX = 1 << 40  # bytes: any
 LINGER = struct.Struct("ii")  # whether it is on, and how long
 RESETS = LINGER.pack(1, 0)  # a close discards what is not acknowledged
 POLL_S = 0.002  # between looks at acknowledgements
@@ -267,8 +268,7 @@ class _SentStage(ReadingStage):
     def __init__(self, seen: SeenConnection, changed: threading.Condition) -> None:
         self._seen = seen
         self._changed = changed
-        self._unread = bytearray()
-        self._payload = bytearray()
+        self._reader: PacketReader | None = PacketReader(limit=PAYLOAD_MAX, next_sequence=1)
         self._places = StreamPlaces()
 
     async def pass_on(self, block: Block, send: Send) -> None:
@@ -278,22 +278,16 @@ class _SentStage(ReadingStage):
             self._changed.notify_all()
 
     def _read(self, data: Buffer) -> None:
-        """Take bytes, cut anywhere; what forms no packets is only counted."""
+        """Take bytes, cut anywhere; what comes after garbage is only counted."""
         self._seen.sent_bytes += len(data)
-        self._unread += data
-        start, end = 0, len(self._unread)
-        before = self._seen.sent_bytes - end
-        while end - start >= PACKET_HEADER_SIZE:
-            size = int.from_bytes(self._unread[start : start + 3], "little")
-            stop = start + PACKET_HEADER_SIZE + size
-            if stop > end:
-                break
-            self._payload += memoryview(self._unread)[start + PACKET_HEADER_SIZE : stop]
-            if size < PACKET_PAYLOAD_MAX:
-                self._add(bytes(self._payload), before + stop)
-                self._payload.clear()
-            start = stop
-        del self._unread[:start]
+        if self._reader is None:
+            return
+        self._reader.receive_data(data)
+        try:
+            while (payload := self._reader.next_payload()) is not None:
+                self._add(payload, self._seen.sent_bytes - self._reader.unread_size)
+        except RemoteProtocolError:
+            self._reader = None
 
     def _add(self, payload: bytes, end: int) -> None:
         name, ends_group = {b"\xff": "ERROR", b"\xfe": "EOF"}.get(payload[:1], "UNKNOWN PACKET"), False
