@@ -13,7 +13,7 @@ import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import ibbmaster
@@ -59,12 +59,6 @@ class RecordedFault:
         return (self.keys.get("place"), self.keys.get("gtid"), self.keys.get("connection"), self.replica)
 
 
-@dataclass(slots=True)
-class _Told:
-    lines: list[str] = field(default_factory=list)
-    left_out: int = 0
-
-
 class Recording:
     """One recording in a directory of its own, for one thread at a time.
 
@@ -93,7 +87,8 @@ class Recording:
         self._last_history: Gtid | None = None
         self._faults: list[RecordedFault] = []
         self._left_out = 0
-        self._told: defaultdict[int, _Told] = defaultdict(_Told)
+        self._told: defaultdict[int, list[str]] = defaultdict(list)  # of each connection
+        self._left_out_lines: Counter[int] = Counter()
         self._notes: list[str] = []
         self._replicas: set[int] = set()
         self._dumps = 0
@@ -137,11 +132,10 @@ class Recording:
         """Note for people, without secrets, what a connection did."""
         if number > CONNECTIONS_TOLD:
             return
-        told = self._told[number]
-        if len(told.lines) < LINES_TOLD:
-            told.lines.append(f"{self.now():9.3f} s  {line[:LINE_SIZE]}")
+        if len(self._told[number]) < LINES_TOLD:
+            self._told[number].append(f"{self.now():9.3f} s  {line[:LINE_SIZE]}")
         else:
-            told.left_out += 1
+            self._left_out_lines[number] += 1
         self._is_changed = True
 
     def warn(self, text: str) -> None:
@@ -340,7 +334,7 @@ class Recording:
         yield f"# Recorded by ibbmaster {ibbmaster.__version__} from {self._source}, {day} UTC"
         yield f"# {self.group_count} groups, {self.fault_count} faults, {self.connection_count} connections"
         yield "# No password was recorded: ibbmaster serve --scenario takes one by --password-file."
-        yield from (_comment(note) for note in self._notes)
+        yield from map(_comment, self._notes)
         yield from ("", "seed = 0", 'clock = "connection"  # times are seconds from the first one on', "", "[primary]")
         yield f"profile = {toml_value(profile_of_stream(self._version, self._shape))}"
         if self._version:
@@ -350,12 +344,10 @@ class Recording:
             yield from ("", "[log]", f"directory = {toml_value(LOG_NAME)}")
         yield from self._group_lines()
         yield from self._fault_lines()
-        for number in sorted(self._told):
-            told = self._told[number]
-            yield ""
-            yield from (_comment(line) for line in told.lines)
-            if told.left_out:
-                yield f"# … and {told.left_out} lines more"
+        for number, lines in sorted(self._told.items()):
+            yield from ("", *map(_comment, lines))
+            if left_out := self._left_out_lines[number]:
+                yield f"# … and {left_out} lines more"
 
     def _group_lines(self) -> Iterator[str]:
         if not self._times:
