@@ -118,9 +118,7 @@ def _what(scenario: ScenarioResult) -> str:
 
 
 def _mark(grade: Grade | None, scenario: ScenarioResult) -> str:
-    if grade is None:
-        return LOOKS[None].symbol
-    if grade is Grade.EXACT:
+    if grade is None or grade is Grade.EXACT:
         return LOOKS[grade].symbol
     return f"{_word(grade)} ✓" if is_best(grade, scenario) else _word(grade)
 

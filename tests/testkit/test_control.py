@@ -55,7 +55,7 @@ def primary():
 @pytest.fixture
 def ask(primary, stopped):
     with (
-        ControlSocket(primary, lambda: stopped.append(True)) as control,
+        contextlib.closing(ControlSocket(primary, lambda: stopped.append(True))) as control,
         contextlib.closing(Asking(control.address, control.token)) as ask,
     ):
         ask.address, ask.token = control.address, control.token

@@ -9,7 +9,7 @@ import secrets
 import socketserver
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from .fault import PlannedFault
@@ -62,12 +62,6 @@ class ControlSocket:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def is_known(self, asked: Mapping[str, Any]) -> bool:
         token = asked.get("token")

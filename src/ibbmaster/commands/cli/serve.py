@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import threading
+from contextlib import closing
 from typing import Any
 
 import trio
@@ -79,7 +80,7 @@ def _run_scenario(args: argparse.Namespace) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    with scenario.serving(**given) as primary, ControlSocket(primary, over.set) as control:
+    with scenario.serving(**given) as primary, closing(ControlSocket(primary, over.set)) as control:
         said = {"host": primary.host, "port": primary.port, "server_id": primary.server_id, "user": primary.user}
         if args.json:
             print(json.dumps({**said, "control": control.address, "control_token": control.token}), flush=True)
