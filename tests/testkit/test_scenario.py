@@ -9,6 +9,7 @@ import pytest
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.scenario import SCENARIO_SIZE_MAX, parse_scenario, read_scenario
 from tests.case_table import cases_beside
+from tests.machinery.tables import rows_of
 from tests.tap import LOGS, connect, listen_in
 
 SHOP = Path(__file__).with_suffix(".toml").read_text()
@@ -91,22 +92,12 @@ def test_what_means_nothing_is_said_with_its_key(text, problem):
     assert "\n" not in str(caught.value)
 
 
-UNUSABLE = {
-    "a profile": ("[primary]\nprofile = '9.9'", "there is no profile '9.9'"),
-    "a table that is not there": (
-        "[[group]]\nchanges = [{delete = 'a.b', values = {a = 1}}]",
-        "group 1: there is no table",
-    ),
-    "a type": ("[tables]\n'a.b' = {id = 'nothing'}", "tables: a.b: "),
-    "a prepared transaction": ("[[group]]\nxa_commit = 'x'", "group 1: no transaction 'x' is prepared"),
-    "a GTID": ("[[group]]\nddl = 'DROP TABLE x'\ngtid = '0-0'", "group 1: '0-0' is not a valid GTID"),
-    "an image": ("[primary]\nimage = 'BLURRED'", ""),
-}
+UNUSABLE = {name: cells for name, *cells in rows_of(__file__, "unusable_scenarios")}
 
 
 @pytest.mark.parametrize(("text", "problem"), UNUSABLE.values(), ids=UNUSABLE)
 def test_what_cannot_be_written_is_said_before_anything_is_served(text, problem):
-    with pytest.raises(ConfigurationError) as caught, parse_scenario(text).serving():
+    with pytest.raises(ConfigurationError) as caught, parse_scenario(text.replace("\\n", "\n")).serving():
         raise AssertionError("it serves")
     assert str(caught.value).startswith(problem)
 
