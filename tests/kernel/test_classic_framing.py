@@ -10,7 +10,6 @@ from ibbmaster.errors import ClassicFormatError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
 from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, Framing, Status
-from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.logs.classic.groups import ClassicFileReader
 from ibbmaster.logs.classic.roles import kernel_roles
 from ibbmaster.logs.classic.series import find_series
@@ -80,16 +79,16 @@ class Fast:
     """The same by the kernel, from windows of sizes that `chance` chooses; it ends where no window helps."""
 
     def __init__(self, data, careful, profile, rng, *, segments=0, **options):
-        state = np.zeros(ClassicField.SIZE, dtype=np.int64)
+        state = np.zeros(Field.SIZE, dtype=np.int64)
         prefix = b"\0\xef\0" if options.get("has_semi_sync") else b"\0"
         state[Field.SEQUENCE], state[Field.PREFIX_SIZE] = 1, len(prefix)
         state[Field.FILTERS] = (0 if options.get("wants_annotate_rows", True) else LEAVES_OUT_ANNOTATE) | (
             LEAVES_OUT_MARKED if options.get("leaves_out_marked") else 0
         )
-        state[ClassicField.CHECKSUM_BYTES] = careful.checksum_bytes
-        state[ClassicField.IS_STORED] = profile.startswith("classic")
-        state[ClassicField.FILE_SIZE] = len(data)
-        state[ClassicField.POSITION], state[ClassicField.LAST_POSITION] = careful.start, 4
+        state[Field.CHECKSUM_BYTES] = careful.checksum_bytes
+        state[Field.IS_STORED] = profile.startswith("classic")
+        state[Field.FILE_SIZE] = len(data)
+        state[Field.POSITION], state[Field.LAST_POSITION] = careful.start, 4
         self.state = state
         self.packets = bytearray()
         self.groups = self.large_groups = 0
@@ -104,24 +103,24 @@ class Fast:
             status, advanced = self._frame(size)
             if status == Status.DONE:
                 self.large_groups += 1
-                state[ClassicField.IN_PARTS] = 0
+                state[Field.IN_PARTS] = 0
             if advanced:
                 wanted = 0
-            elif status == Status.FULL and not state[ClassicField.IN_PARTS]:
-                state[ClassicField.IN_PARTS] = 1
+            elif status == Status.FULL and not state[Field.IN_PARTS]:
+                state[Field.IN_PARTS] = 1
             elif len(data) - self.offset <= size or status == Status.FALLBACK:
                 break
             elif size < WINDOW_MAX:
                 wanted = min(4 * size, WINDOW_MAX)
             else:
-                state[ClassicField.IN_PARTS] = 1
-        self.positions = int(state[ClassicField.POSITION]), int(state[ClassicField.LAST_POSITION])
+                state[Field.IN_PARTS] = 1
+        self.positions = int(state[Field.POSITION]), int(state[Field.LAST_POSITION])
         self.sequence = int(state[Field.SEQUENCE])
 
     def _frame(self, size):
         state = self.state
         window = np.frombuffer(bytearray(self._data[self.offset : self.offset + size]), dtype=np.uint8)
-        state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
+        state[Field.READ_AT], state[Field.SOURCE_OFFSET] = 0, self.offset
         state[Field.OUT] = state[Field.PAIRS] = 0
         pairs, table = np.zeros((64, PAIR_COLUMNS), dtype=np.int64), np.zeros((0, 3), dtype=np.int32)
         framing = Framing(state, OUT[:0], OUT[:0], self._prefix, pairs, table, OUT, self._segments)
@@ -134,7 +133,7 @@ class Fast:
             position = at
         self.packets += OUT[position : int(state[Field.OUT])].tobytes()
         self.groups += int(state[Field.GROUPS])
-        advanced = int(state[ClassicField.READ_AT])
+        advanced = int(state[Field.READ_AT])
         self.offset += advanced
         return Status(status), advanced
 

@@ -6,7 +6,7 @@ import weakref
 import numpy as np
 import pytest
 
-from ibbmaster.kernel.fields import Checking, ChunkColumn, Field, Status
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Checking, ChunkColumn, Field, Status
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 
@@ -29,7 +29,7 @@ def zeros(kind, *sizes):
 def make_checking(**changed):
     state = zeros(np.int64, Field.SIZE)
     state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
-    tables = zeros(np.int32, 16, ChunkColumn.COLUMNS), zeros(np.int64, 4, 8), zeros(np.int64, 1, 8)
+    tables = zeros(np.int32, 16, ChunkColumn.COLUMNS), zeros(np.int64, 4, PAIR_COLUMNS), zeros(np.int64, 1, 8)
     return Checking(state, *tables, zeros(np.uint8, 64))._replace(**changed)
 
 
@@ -43,7 +43,7 @@ def test_arrays_are_taken_whether_they_can_be_written_or_not(kernels, is_read_on
 def plain_checking():
     state = numbers(Field.SIZE)
     state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
-    tables = (RowTable(4, 8).memory, RowTable(1, 8).memory)
+    tables = (RowTable(4, PAIR_COLUMNS).memory, RowTable(1, 8).memory)
     return Checking(state, short_rows(16, ChunkColumn.COLUMNS), *tables, scratch(64))
 
 

@@ -12,7 +12,7 @@ def test_what_is_said_of_a_kernel_is_read():
     assert count is None
     assert isinstance(framing, FieldShape)
     assert framing.kind is Framing
-    assert dict(zip(Framing._fields, framing.fields, strict=True))["table"] == ItemShape("int32", 2)
+    assert dict(zip(Framing._fields, framing.fields, strict=True))["table"] == ItemShape("int32", 2, is_record=True)
 
 
 def test_a_number_is_a_word_and_an_array_one_more_than_it_has_dimensions():

@@ -80,11 +80,17 @@ def _lines() -> Iterator[str]:
         if isinstance(value, int) and not isinstance(value, bool) and name.isupper() and name[0] != "_":
             yield f"#define {name} INT64_C({int(value)})"
         elif isinstance(value, EnumType):
-            members: dict[str, Any] = {place: one for place, one in vars(value).items() if isinstance(one, value)}
-            numbers = [f"{name}_{place} = {int(one)}" for place, one in members.items() if isinstance(one, int)]
-            yield f"enum {{ {', '.join(numbers)} }};" if numbers else ""
+            members = {place: one for place, one in value.__members__.items() if isinstance(one, int)}
+            *places, last = members or [""]
+            if last in ("SIZE", "COLUMNS"):
+                assert [*members.values()] == [*range(len(members))], name
+                item = "int32_t" if name == "ChunkColumn" else "int64_t"
+                yield f"typedef struct {{ {item} {', '.join(places).lower()}; }} {name.replace('Column', 'Row')};"
+            elif members:
+                yield f"enum {{ {', '.join(f'{name}_{place} = {int(one)}' for place, one in members.items())} }};"
     for name, array in ARRAYS.items():
-        yield f"typedef struct {{ {_C_TYPES[array.item]} *at; int64_t {_SIZES[array.dimensions]}; }} {name};"
+        item = "void" if array.is_record else _C_TYPES[array.item]
+        yield f"typedef struct {{ {item} *at; int64_t {_SIZES[array.dimensions]}; }} {name};"
     known: set[str] = set()
     for kernel in kernel_names():
         shapes = named_shapes(kernel)

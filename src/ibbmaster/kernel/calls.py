@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Sending,
         ShortRows,
         Shorts,
+        State,
     )
 
 
@@ -33,16 +34,16 @@ class Kernels(Protocol):
     """All kernels; each says in its own docstring what it does. A status is one of `Status`."""
 
     # pages
-    def index_chunks(self, pages: Bytes, count: int, state: Numbers, table: ShortRows, row: int) -> tuple[int, int]: ...
+    def index_chunks(self, pages: Bytes, count: int, state: State, table: ShortRows, row: int) -> tuple[int, int]: ...
     def frame_table(self, pages: Bytes, count: int, framing: Framing) -> int: ...
     def skip_table(self, pages: Bytes, count: int, framing: Framing, skips: NumberRows) -> int: ...
     def frame_node(self, pages: Bytes, count: int, framing: Framing) -> int: ...
     def find_nodes(
-        self, file: int, search: Numbers, path: NumberRows, page: Bytes, header: Numbers, nodes: NumberRows
+        self, file: int, search: State, path: NumberRows, page: Bytes, header: Numbers, nodes: NumberRows
     ) -> tuple[int, int]: ...
     def read_pages(self, file: int, offset: int, pages: Bytes) -> tuple[int, int]: ...
     def check_table(self, pages: Bytes, count: int, checking: Checking) -> tuple[int, int]: ...
-    def split_node(self, pages: Bytes, place: int, header_size: int, state: Numbers, head: Bytes) -> int: ...
+    def split_node(self, pages: Bytes, place: int, header_size: int, state: State, head: Bytes) -> int: ...
     def collect_table(self, pages: Bytes, count: int, collecting: Collecting, file_range: FileRange) -> int: ...
 
     # sending
@@ -55,12 +56,12 @@ class Kernels(Protocol):
     ) -> int: ...
     def frame_bytes(self, source: Bytes, start: int, end: int, framing: Framing) -> tuple[int, int]: ...
     def change_packets(
-        self, source: Bytes, size: int, state: Numbers, numbers: NumberRows, roles: Roles, out: Bytes
+        self, source: Bytes, size: int, state: State, numbers: NumberRows, roles: Roles, out: Bytes
     ) -> tuple[int, int]: ...
     def leave_out(
         self,
         source: Bytes,
-        state: Numbers,
+        state: State,
         numbers: NumberRows,
         names: Bytes,
         tables: NumberRows,
@@ -75,27 +76,27 @@ class Kernels(Protocol):
         self, file: int, socket: int, source: Bytes, framing: Framing, roles: Roles, sending: Sending
     ) -> int: ...
     def convert_groups(
-        self, source: Bytes, numbers: Numbers, pairs: NumberRows, roles: Roles, scratch: Bytes, pages: Bytes
+        self, source: Bytes, numbers: State, pairs: NumberRows, roles: Roles, scratch: Bytes, pages: Bytes
     ) -> None: ...
     def seal_pages(self, pages: Bytes, count: int) -> None: ...
     def check_classic_groups(
-        self, source: Bytes, numbers: Numbers, roles: Roles, pairs: NumberRows, state: Numbers
+        self, source: Bytes, numbers: State, roles: Roles, pairs: NumberRows, state: State
     ) -> int: ...
     def check_long_group(
         self,
         source: Bytes,
-        numbers: Numbers,
+        numbers: State,
         roles: Roles,
-        group: Numbers,
+        group: State,
         head: Bytes,
         pairs: NumberRows,
-        state: Numbers,
+        state: State,
     ) -> int: ...
     def place_groups(
-        self, data: Bytes, groups: NumberRows, first: int, count: int, numbers: Numbers, roles: Roles, out: Bytes
+        self, data: Bytes, groups: NumberRows, first: int, count: int, numbers: State, roles: Roles, out: Bytes
     ) -> int: ...
     def collect_classic_groups(
-        self, source: Bytes, numbers: Numbers, roles: Roles, collecting: Collecting, file_range: FileRange
+        self, source: Bytes, numbers: State, roles: Roles, collecting: Collecting, file_range: FileRange
     ) -> None: ...
 
     # events to columns
@@ -119,11 +120,11 @@ class Kernels(Protocol):
         out: Bytes,
     ) -> int: ...
     def decode_rows(
-        self, data: Bytes, events: NumberRows, state: Numbers, known: KnownTables, steps: NumberRows, decoded: Decoded
+        self, data: Bytes, events: NumberRows, state: State, known: KnownTables, steps: NumberRows, decoded: Decoded
     ) -> int: ...
     def find_open(self, open_tables: NumberRows, table_id: int, turn: int) -> int: ...
     def collect_changes(
-        self, data: Bytes, events: NumberRows, state: Numbers, known: KnownTables, how: ChangedTables, out: KeptChanges
+        self, data: Bytes, events: NumberRows, state: State, known: KnownTables, how: ChangedTables, out: KeptChanges
     ) -> int: ...
 
     # columns to lines
@@ -137,10 +138,10 @@ class Kernels(Protocol):
         offsets: Numbers,
         out: Bytes,
     ) -> int: ...
-    def write_lines(self, data: Bytes, state: Numbers, plan: LinePlan, rows: Decoded, out: Bytes) -> int: ...
+    def write_lines(self, data: Bytes, state: State, plan: LinePlan, rows: Decoded, out: Bytes) -> int: ...
 
     # answers
-    def write_rows(self, data: Bytes, places: Numbers, state: Numbers, plan: AnswerPlan, out: Bytes) -> int: ...
+    def write_rows(self, data: Bytes, places: Numbers, state: State, plan: AnswerPlan, out: Bytes) -> int: ...
     def locate_values(
-        self, data: Bytes, places: Numbers, state: Numbers, plan: AnswerPlan, step: int, starts: Numbers, sizes: Numbers
+        self, data: Bytes, places: Numbers, state: State, plan: AnswerPlan, step: int, starts: Numbers, sizes: Numbers
     ) -> int: ...

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     # Items lie one behind the other. See `ibbmaster.kernel.shapes`.
     Bytes = npt.NDArray[np.uint8]
     ByteRows = npt.NDArray[np.uint8]
-    Numbers = npt.NDArray[np.int64]  # one for each place of an enumeration
+    State = npt.NDArray[np.int64]  # a number for each place of an enumeration
+    Numbers = npt.NDArray[np.int64]
     NumberRows = npt.NDArray[np.int64]  # a row for each thing
     Shorts = npt.NDArray[np.int32]
     ShortRows = npt.NDArray[np.int32]
@@ -70,7 +71,20 @@ class Field(IntEnum):
     SKIP_TYPE, NESTED_TYPE = 19, 20  # of the record that continues with the current chunk, and inside it; -1 for none
     SEGMENTS, SEGMENT_BYTES = 21, 22  # pieces of the source that belong between those of the output
     DUE = 23  # page of the block that a state record has to begin; -1 for none
-    SIZE = 24
+    # of a framing of traditional files
+    READ_AT = 24  # in the source: where the next group begins, or the next event if they come in parts; moved
+    SOURCE_OFFSET = 25  # of the source's first byte in its file
+    CHECKSUM_BYTES = 26  # of each event in the file
+    IS_STORED = 27  # events go out as they are, checksums too; else as an engine's stream has them
+    POSITION, LAST_POSITION = 28, 29  # of the next event, as the replica counts; the one before
+    PASSES_OVER = 30  # nothing goes out, and no position is counted
+    IN_PARTS, MAY_BE_IN_PARTS = 31, 32  # one group, as far as it is here; a pump may go so
+    KIND, GROUP_OFFSET = 33, 34  # of the current group, 0 for none; in its file
+    IS_LARGE, IS_LAST = 35, 36  # an event is framed in pieces, and ends its group
+    PAYLOAD_LEFT = 37  # bytes of it that are still to go out
+    CHECKSUM = 38  # of its bytes that were read
+    FILE_SIZE = 39  # bytes; no event goes out in parts that ends after it
+    SIZE = 40
 
 
 class ChunkColumn(IntEnum):
@@ -82,7 +96,7 @@ class ChunkColumn(IntEnum):
 class Framing(NamedTuple):
     """What framing works on, besides the pages."""
 
-    state: Numbers  # see Field
+    state: State  # see Field
     head: Bytes  # the beginning of an event whose header is cut
     begin: Bytes  # that of a commit record, likewise
     prefix: Bytes  # of each event
@@ -95,7 +109,7 @@ class Framing(NamedTuple):
 class Sending(NamedTuple):
     """What sending what was framed works on."""
 
-    progress: Numbers  # see Progress
+    progress: State  # see Progress
     vectors: NumberRows  # addresses and sizes of its pieces
     rest: Bytes  # what the socket does not take
 
@@ -110,7 +124,7 @@ class Roles(NamedTuple):
 class Checking(NamedTuple):
     """What checking works on, besides the pages."""
 
-    state: Numbers  # see Field
+    state: State  # see Field
     table: ShortRows  # see ChunkColumn; for one page
     pairs: NumberRows  # see PairColumn
     found: NumberRows  # see Found
@@ -120,7 +134,7 @@ class Checking(NamedTuple):
 class Collecting(NamedTuple):
     """What collecting works on, besides the pages."""
 
-    state: Numbers  # see Field
+    state: State  # see Field
     table: ShortRows  # see ChunkColumn; for one page
     groups: NumberRows  # see GroupColumn
     data: Bytes  # of their events
@@ -225,9 +239,6 @@ class FileRange(NamedTuple):
     end_offset: int  # of the groups that are wanted
 
 
-PAIR_COLUMNS = 4  # domain, server, last sequence number, and which of all that were noted it was, 0 for none
-
-
 def noted_gtids(pairs: Iterable[Sequence[int]]) -> tuple[Gtid, ...]:
     """The last GTID of each pair that a kernel has noted, from its rows.
 
@@ -324,13 +335,13 @@ class Found(IntEnum):
 
 
 class PairColumn(IntEnum):
-    """Columns of the pairs that a check has found; the first ones are those of `noted_gtids`.
-
-    After them are the first sequence number, and where the first and the last commit record begin: the page in the
-    block, and the offset there.
-    """
+    """Columns of the (domain, server) pairs: the last sequence number, and which of all that were noted it was, 0 for
+    none. A check adds the first number, and the page in the block and the offset where both commit records begin."""
 
     DOMAIN, SERVER, LAST, TURN, FIRST, FIRST_PAGE, FIRST_OFFSET, LAST_PAGE, LAST_OFFSET, COLUMNS = range(10)
+
+
+PAIR_COLUMNS = int(PairColumn.COLUMNS)
 
 
 class GroupColumn(IntEnum):
@@ -396,7 +407,11 @@ class VariantColumn(IntEnum):
     BITS_START, BITS_SIZE = 3, 4  # of the columns present, in the store of bytes
     FIRST_STEP, STEPS = 5, 6  # of the image, or of that before an update
     AFTER_FIRST_STEP, AFTER_STEPS = 7, 8
-    COLUMNS = 9
+    # where images are kept, their columns are in place of steps
+    FIRST_PART, AFTER_FIRST_PART, PART_COUNT = 9, 10, 11  # of the keys in these images
+    LAYOUT = 12  # of the images that are kept
+    IS_BY_REFERENCE = 13
+    COLUMNS = 14
 
 
 class RowField(IntEnum):
@@ -529,17 +544,6 @@ class ImageColumn(IntEnum):
     """Columns of the columns of images: bytes of each value, or -1 and bytes of the length before it."""
 
     SIZE, LENGTH_SIZE, COLUMNS = range(3)
-
-
-class ChangeVariantColumn(IntEnum):
-    """Columns of the kinds of row events whose images are kept; the first ones are those of `VariantColumn`."""
-
-    FIRST_COLUMN, COLUMN_COUNT = int(VariantColumn.FIRST_STEP), int(VariantColumn.STEPS)
-    AFTER_FIRST_COLUMN, AFTER_COLUMN_COUNT = int(VariantColumn.AFTER_FIRST_STEP), int(VariantColumn.AFTER_STEPS)
-    FIRST_PART, AFTER_FIRST_PART, PART_COUNT = 9, 10, 11  # of the keys in these images
-    LAYOUT = 12  # of the images that are kept
-    IS_BY_REFERENCE = 13
-    COLUMNS = 14
 
 
 class ChangeOp(IntEnum):

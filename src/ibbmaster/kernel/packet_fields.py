@@ -7,32 +7,12 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from .fields import Field
-
 AS_STORED, EVERY, BORDERS = range(3)  # events that get a place in a file
 OLD_SERVER, OLD_DOMAIN, STEP, LATER, COMMIT_BITS = range(5)  # what a row of numbers of a change is about
 EMPTIED_MAX = 256  # bytes of the packets of an emptied group, and what may be written after them
 OPEN_MAX = 64  # tables of a group
 CHOSEN_DOMAIN, CHOSEN_SERVER = range(2)  # what a row of numbers of leaving out is about
 UNKNOWN, KEPT, LEFT_OUT, DOUBTFUL = range(4)  # what becomes of events of a table
-
-
-class ClassicField(IntEnum):
-    """Places in the state of a framing of traditional files, after those of `Field`."""
-
-    READ_AT = Field.SIZE  # in the source: where the next group begins, or the next event if they come in parts; moved
-    SOURCE_OFFSET = Field.SIZE + 1  # of the source's first byte in its file
-    CHECKSUM_BYTES = Field.SIZE + 2  # of each event in the file
-    IS_STORED = Field.SIZE + 3  # events go out as they are, checksums too; else as an engine's stream has them
-    POSITION, LAST_POSITION = Field.SIZE + 4, Field.SIZE + 5  # of the next event, as the replica counts; the one before
-    PASSES_OVER = Field.SIZE + 6  # nothing goes out, and no position is counted
-    IN_PARTS, MAY_BE_IN_PARTS = Field.SIZE + 7, Field.SIZE + 8  # one group, as far as it is here; a pump may go so
-    KIND, GROUP_OFFSET = Field.SIZE + 9, Field.SIZE + 10  # of the current group, 0 for none; in its file
-    IS_LARGE, IS_LAST = Field.SIZE + 11, Field.SIZE + 12  # an event is framed in pieces, and ends its group
-    PAYLOAD_LEFT = Field.SIZE + 13  # bytes of it that are still to go out
-    CHECKSUM = Field.SIZE + 14  # of its bytes that were read
-    FILE_SIZE = Field.SIZE + 15  # bytes; no event goes out in parts that ends after it
-    SIZE = Field.SIZE + 16
 
 
 class ChangeOf(IntEnum):

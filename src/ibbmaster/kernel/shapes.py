@@ -17,6 +17,7 @@ class ItemShape(NamedTuple):
 
     item: str  # the name of its type
     dimensions: int
+    is_record: bool = False  # its items, or those of a row, are the places of an enumeration
 
 
 class FieldShape(NamedTuple):
@@ -31,9 +32,10 @@ ARRAYS = {
     "Bytes": ItemShape("uint8", 1),
     "ByteRows": ItemShape("uint8", 2),
     "Shorts": ItemShape("int32", 1),
-    "ShortRows": ItemShape("int32", 2),
+    "ShortRows": ItemShape("int32", 2, is_record=True),
     "Numbers": ItemShape("int64", 1),
-    "NumberRows": ItemShape("int64", 2),
+    "State": ItemShape("int64", 1, is_record=True),
+    "NumberRows": ItemShape("int64", 2, is_record=True),
 }
 _RESULTS = {"None": 0, "int": 1, "tuple[int, int]": 2}
 

@@ -4,11 +4,14 @@ The references: `ibbmaster.logs.stages.renumbering`, and `ibbmaster.replication.
 
 #define SPARE 64 /* bytes that stay free after the output */
 
+typedef struct { int64_t what, old, becomes; } NumberRule;
+
 /* The number in the row of a server or domain, `unnamed` if it has none. */
 static inline int64_t number_for(NumberRows numbers, int64_t what, int64_t old, int64_t unnamed) {
-    for (const int64_t *row = numbers.at; row < numbers.at + 3 * numbers.rows; row += 3)
-        if (row[0] == what && row[1] == old)
-            return row[2];
+    const NumberRule *rule = numbers.at;
+    for (int64_t row = 0; row < numbers.rows; row++, rule++)
+        if (rule->what == what && rule->old == old)
+            return rule->becomes;
     return unnamed;
 }
 
@@ -46,11 +49,12 @@ or FALLBACK where an event fills more than a packet, or a group is not as it sho
 other numbers, or there is no room. */
 KERNEL(change_packets) {
     const uint8_t *source = a->source.at;
-    int64_t *state = a->state.at, size = a->size;
+    ChangeOf *state = a->state.at;
+    int64_t size = a->size;
     NumberRows numbers = a->numbers;
-    int64_t prefix_size = state[ChangeOf_PREFIX_SIZE], filters = state[ChangeOf_FILTERS];
-    int64_t trailer = state[ChangeOf_CHECKSUM_BYTES], rule = state[ChangeOf_LOG_POS];
-    int64_t sequence = state[ChangeOf_SEQUENCE], kind = NO_GROUP, position = 0, after;
+    int64_t prefix_size = state->prefix_size, filters = state->filters;
+    int64_t trailer = state->checksum_bytes, rule = state->log_pos;
+    int64_t sequence = state->sequence, kind = NO_GROUP, position = 0, after;
     *more = Status_FALLBACK;
     for (int64_t offset = 0; offset < size; offset = after) {
         after = packet_end(source, offset, size, prefix_size);
@@ -69,8 +73,8 @@ KERNEL(change_packets) {
         }
         if (kind == NO_GROUP)
             return 0;
-        state[ChangeOf_LAST_POSITION] = state[ChangeOf_POSITION];
-        state[ChangeOf_POSITION] += length + trailer;
+        state->last_position = state->position;
+        state->position += length + trailer;
         if (is_left_out(event, filters))
             continue;
         if (position + 4 + payload + trailer + SPARE > a->out.size)
@@ -88,7 +92,7 @@ KERNEL(change_packets) {
         }
         if (rule != AS_STORED) {
             bool has_place = rule == EVERY || is_head || ends;
-            store32(changed + LOG_POS_OFFSET, has_place ? state[ChangeOf_POSITION] : 0);
+            store32(changed + LOG_POS_OFFSET, has_place ? state->position : 0);
         }
         if (trailer > 0) {
             store32(changed + SIZE_OFFSET, length + trailer);
@@ -96,7 +100,7 @@ KERNEL(change_packets) {
         }
         position += 4 + payload + trailer;
     }
-    state[ChangeOf_SEQUENCE] = sequence;
+    state->sequence = sequence;
     *more = Status_DONE;
     return position;
 }

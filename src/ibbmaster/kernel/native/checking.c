@@ -18,12 +18,12 @@ static inline bool is_filled(const uint8_t *pages, int64_t chunk_end, int64_t st
 }
 
 /* Note a record that was not looked into. */
-static inline void note_found(int64_t *found, int64_t place, int64_t size, int64_t first_size, int64_t record_type) {
-    found[Found_PAGE] = place / PAGE;
-    found[Found_OFFSET] = place % PAGE;
-    found[Found_SIZE] = size;
-    found[Found_FIRST_SIZE] = first_size;
-    found[Found_TYPE] = record_type;
+static inline void note_found(Found *found, int64_t place, int64_t size, int64_t first_size, int64_t record_type) {
+    found->page = place / PAGE;
+    found->offset = place % PAGE;
+    found->size = size;
+    found->first_size = first_size;
+    found->type = record_type;
 }
 
 /* Divide the bytes that come next of a stream into events: EVENT_LEFT and HEAD_HELD go on.
@@ -31,13 +31,13 @@ static inline void note_found(int64_t *found, int64_t place, int64_t size, int64
 A header that is cut is held in `head`.
 
 False if an event cannot have its size, or is a fragment of a row event, which the reference looks into. */
-static bool split_events(const uint8_t *at, int64_t size, int64_t *state, uint8_t *head) {
+static bool split_events(const uint8_t *at, int64_t size, Field *state, uint8_t *head) {
     const uint8_t *end = at + size;
     while (at < end) {
-        int64_t left = state[Field_EVENT_LEFT], held = state[Field_HEAD_HELD];
+        int64_t left = state->event_left, held = state->head_held;
         if (left > 0) {
             int64_t passed = min64(left, end - at);
-            state[Field_EVENT_LEFT] = left - passed;
+            state->event_left = left - passed;
             at += passed;
             continue;
         }
@@ -47,13 +47,13 @@ static bool split_events(const uint8_t *at, int64_t size, int64_t *state, uint8_
             at += EVENT_HEADER;
         } else {
             at += hold_head(at, end - at, state, head);
-            if (state[Field_HEAD_HELD] < EVENT_HEADER)
+            if (state->head_held < EVENT_HEADER)
                 break;
-            state[Field_HEAD_HELD] = 0;
+            state->head_held = 0;
         }
         if (size_of(event) < EVENT_HEADER || event[TYPE_OFFSET] == PARTIAL_ROW_DATA)
             return false;
-        state[Field_EVENT_LEFT] = size_of(event) - EVENT_HEADER;
+        state->event_left = size_of(event) - EVENT_HEADER;
     }
     return true;
 }
@@ -61,29 +61,29 @@ static bool split_events(const uint8_t *at, int64_t size, int64_t *state, uint8_
 /* Note the group that begins with a GTID event, and whose commit record begins at a place of the pages.
 
 False if its number is not above the last of its pair, or there is no room for its pair. */
-static inline bool note_commit(const uint8_t *event, NumberRows pairs, int64_t *state, int64_t place) {
-    int64_t known = state[Field_PAIRS];
+static inline bool note_commit(const uint8_t *event, NumberRows pairs, Field *state, int64_t place) {
+    int64_t known = state->pairs;
     if (is_step_back(event, pairs, state))
         return false;
     int64_t pair = note_group(event, pairs, state);
     if (pair < 0)
         return false;
     int64_t page = place / PAGE, offset = place % PAGE;
-    int64_t *noted = pairs.at + pair * PairColumn_COLUMNS;
+    PairRow *noted = ROW(PairRow, pairs, pair);
     if (pair == known) {
-        noted[PairColumn_FIRST] = noted[PairColumn_LAST];
-        noted[PairColumn_FIRST_PAGE] = page;
-        noted[PairColumn_FIRST_OFFSET] = offset;
+        noted->first = noted->last;
+        noted->first_page = page;
+        noted->first_offset = offset;
     }
-    noted[PairColumn_LAST_PAGE] = page;
-    noted[PairColumn_LAST_OFFSET] = offset;
+    noted->last_page = page;
+    noted->last_offset = offset;
     return true;
 }
 
 /* Note the group of a commit record that is one chunk.
 
 False if it has a part out of band, is not whole events, has fragments of row events, or as of `note_commit`. */
-static bool check_commit(const uint8_t *pages, int64_t start, int64_t size, NumberRows pairs, int64_t *state,
+static bool check_commit(const uint8_t *pages, int64_t start, int64_t size, NumberRows pairs, Field *state,
                          int64_t place) {
     if (pages[start] != 0 || !is_group(pages, start + 1, start + size, PARTIAL_ROW_DATA))
         return false;
@@ -93,20 +93,20 @@ static bool check_commit(const uint8_t *pages, int64_t start, int64_t size, Numb
 /* Take a chunk of a commit record that has several, after `held` bytes of the record; false as of `split_events`.
 
 The scratch keeps how the record begins, and behind that an event header that is cut. */
-static bool take_commit(const uint8_t *data, int64_t size, int64_t held, int64_t *state, uint8_t *scratch) {
+static bool take_commit(const uint8_t *data, int64_t size, int64_t held, Field *state, uint8_t *scratch) {
     if (held < COMMIT_BEGIN)
         memcpy(scratch + held, data, (size_t)min64(size, COMMIT_BEGIN - held));
     int64_t skipped = 0;
     if (held == 0) {
-        state[Field_EVENT_LEFT] = state[Field_HEAD_HELD] = 0;
+        state->event_left = state->head_held = 0;
         skipped = 1;
     }
     return split_events(data + skipped, size - skipped, state, scratch + COMMIT_BEGIN);
 }
 
 /* Note the group of a commit record that `take_commit` has taken; false as of `check_commit`. */
-static bool end_commit(int64_t size, NumberRows pairs, int64_t *state, const uint8_t *scratch, int64_t place) {
-    bool is_whole = state[Field_EVENT_LEFT] == 0 && state[Field_HEAD_HELD] == 0;
+static bool end_commit(int64_t size, NumberRows pairs, Field *state, const uint8_t *scratch, int64_t place) {
+    bool is_whole = state->event_left == 0 && state->head_held == 0;
     if (!is_whole || scratch[0] != 0 || !is_group_begin(scratch + 1, min64(size, COMMIT_BEGIN) - 1))
         return false;
     return note_commit(scratch + 1, pairs, state, place);
@@ -146,28 +146,28 @@ block. */
 KERNEL(check_table) {
     Bytes pages = a->pages;
     const Checking *checking = &a->checking;
-    int64_t *state = checking->state.at;
+    Field *state = checking->state.at;
     uint8_t *scratch = checking->scratch.at;
     NumberRows pairs = checking->pairs, found = checking->found;
-    int64_t place = state[Field_PAGE] * PAGE + state[Field_OFFSET]; /* all before is right */
+    int64_t place = state->page * PAGE + state->offset; /* all before is right */
     int64_t chunk_end = place;                                      /* of the last chunk */
-    int64_t due = state[Field_DUE] >= 0 ? state[Field_DUE] * PAGE : pages.size;
+    int64_t due = state->due >= 0 ? state->due * PAGE : pages.size;
     int64_t rows_found = 0, kept = 0;                  /* the latter of what is right to its end */
     int64_t held = 0, first_size = 0, second_size = 0; /* bytes of the current record, of chunks its head may be in */
     Chunks chunks = {0, 0, Status_NEED_MORE};
     bool is_good = true, has_state = false;
     while (is_good && !(has_state && place == chunk_end)) {
-        const int32_t *chunk = next_chunk(pages, a->count, state, checking->table, &chunks);
+        const ChunkRow *chunk = next_chunk(pages, a->count, state, checking->table, &chunks);
         if (!chunk)
             break;
-        int64_t start = chunk[ChunkColumn_START], size = chunk[ChunkColumn_SIZE], type_byte = chunk[ChunkColumn_TYPE];
+        int64_t start = chunk->start, size = chunk->size, type_byte = chunk->type;
         int64_t record_type = type_byte & TYPE_MASK;
         is_good = is_filled(pages.at, chunk_end, start);
         if (record_type == GTID_STATE) {
             is_good = is_good && start == due && !has_state && (type_byte & (CONT | LAST)) == LAST;
             is_good = is_good && rows_found < found.rows;
             if (is_good) {
-                note_found(found.at + rows_found * Found_COLUMNS, start, size, size, GTID_STATE);
+                note_found(ROW(Found, found, rows_found), start, size, size, GTID_STATE);
                 rows_found++;
                 has_state = true;
                 if (place == chunk_end) {
@@ -199,7 +199,7 @@ KERNEL(check_table) {
             int64_t head_size = first_size >= NODE_HEAD_MIN ? first_size : first_size + second_size;
             is_good = rows_found < found.rows && (head_size >= NODE_HEAD_MIN || head_size == held);
             if (is_good) {
-                note_found(found.at + rows_found * Found_COLUMNS, place, held, first_size, OOB_DATA);
+                note_found(ROW(Found, found, rows_found), place, held, first_size, OOB_DATA);
                 rows_found++;
             }
         } else {
@@ -207,7 +207,7 @@ KERNEL(check_table) {
                 is_good = is_good && end_commit(held, pairs, state, scratch, place);
             else
                 is_good = check_commit(pages.at, start + CHUNK_HEADER, size, pairs, state, place);
-            state[Field_GROUPS] += is_good;
+            state->groups += is_good;
         }
         if (is_good) {
             place = chunk_end;
@@ -215,11 +215,11 @@ KERNEL(check_table) {
         }
     }
     bool is_cut = is_good && place != chunk_end && chunks.status == Status_NEED_MORE;
-    int64_t last = state[Field_PAGE] * PAGE + state[Field_OFFSET];
+    int64_t last = state->page * PAGE + state->offset;
     if (is_good && chunks.row == chunks.rows && place == chunk_end && is_filled(pages.at, chunk_end, last))
         place = last;
-    state[Field_PAGE] = place / PAGE;
-    state[Field_OFFSET] = place % PAGE;
+    state->page = place / PAGE;
+    state->offset = place % PAGE;
     *more = is_cut ? Status_NEED_MORE : Status_FALLBACK;
     return kept;
 }

@@ -14,21 +14,22 @@ Stops, with READ_AT, before a group that is not plain, not whole here, or not as
 plain and is not whole. */
 KERNEL(check_classic_groups) {
     const uint8_t *source = a->source.at;
-    int64_t *numbers = a->numbers.at, *state = a->state.at;
+    Conversion *numbers = a->numbers.at;
+    Field *state = a->state.at;
     NumberRows pairs = a->pairs;
-    int64_t offset = numbers[Conversion_READ_AT];
+    int64_t offset = numbers->read_at;
     bool is_cut = false;
-    while (state[Field_PAIRS] < pairs.rows) {
+    while (state->pairs < pairs.rows) {
         int64_t total, after = group_end(source, offset, a->source.size, numbers, &a->roles, &total);
         is_cut = after == CUT_GROUP;
         if (after < 0 || has_fragments(source, offset, after))
             break;
         note_group(source + offset, pairs, state);
-        state[Field_GROUPS]++;
-        state[Field_OUT] += total;
+        state->groups++;
+        state->out += total;
         offset = after;
     }
-    numbers[Conversion_READ_AT] = offset;
+    numbers->read_at = offset;
     return is_cut;
 }
 
@@ -37,7 +38,7 @@ there.
 
 NEED_MORE where more of it must be here, FALLBACK for the reference. */
 static int64_t begin_long_event(const uint8_t *event, int64_t here, int64_t file_offset, int64_t checksum_bytes,
-                                const Roles *roles, int64_t *group) {
+                                const Roles *roles, LongGroup *group) {
     if (here < EVENT_HEADER)
         return Status_NEED_MORE;
     int64_t size = size_of(event), log_pos = load32(event + LOG_POS_OFFSET), event_type = event[TYPE_OFFSET];
@@ -46,7 +47,7 @@ static int64_t begin_long_event(const uint8_t *event, int64_t here, int64_t file
         return Status_FALLBACK;
     if ((log_pos != 0 && log_pos != ((file_offset + size) & 0xFFFFFFFF)) || event_type == PARTIAL_ROW_DATA)
         return Status_FALLBACK;
-    int64_t role = roles_in(group[LongGroup_KIND], roles)[event_type];
+    int64_t role = roles_in(group->kind, roles)[event_type];
     if (role == MAY_END) {
         if (kept > ENDING_QUERY_MAX)
             role = CONTINUES;
@@ -57,16 +58,16 @@ static int64_t begin_long_event(const uint8_t *event, int64_t here, int64_t file
     }
     if (role != CONTINUES && role != ENDS)
         return Status_FALLBACK;
-    group[LongGroup_ROLE] = role;
-    group[LongGroup_LEFT] = size;
-    group[LongGroup_CHECKSUM] = 0;
-    group[LongGroup_BYTES] += kept;
+    group->role = role;
+    group->left = size;
+    group->checksum = 0;
+    group->bytes += kept;
     return Status_DONE;
 }
 
 /* Take the GTID event that a long group begins with; returns its size, 0 if it is not here or for the reference. */
 static int64_t begin_long_group(const uint8_t *event, int64_t here, int64_t file_offset, int64_t checksum_bytes,
-                                int64_t *group, uint8_t *head) {
+                                LongGroup *group, uint8_t *head) {
     int64_t size = event_size(event, here, file_offset, checksum_bytes);
     if (size <= CUT)
         return 0;
@@ -74,8 +75,8 @@ static int64_t begin_long_group(const uint8_t *event, int64_t here, int64_t file
     if (kind == NO_GROUP || event[GTID_FLAGS_OFFSET] & HAS_XID)
         return 0;
     memcpy(head, event, GROUP_BEGIN);
-    group[LongGroup_KIND] = kind;
-    group[LongGroup_BYTES] = size - checksum_bytes;
+    group->kind = kind;
+    group->bytes = size - checksum_bytes;
     return size;
 }
 
@@ -84,11 +85,14 @@ static int64_t begin_long_group(const uint8_t *event, int64_t here, int64_t file
 DONE with READ_AT after it, NEED_MORE with READ_AT where it goes on, FALLBACK if it is for the reference. */
 KERNEL(check_long_group) {
     const uint8_t *source = a->source.at;
-    int64_t *numbers = a->numbers.at, *group = a->group.at, *state = a->state.at, end = a->source.size;
-    int64_t checksum_bytes = numbers[Conversion_CHECKSUM_BYTES], base = numbers[Conversion_SOURCE_OFFSET];
-    int64_t offset = numbers[Conversion_READ_AT];
+    Conversion *numbers = a->numbers.at;
+    LongGroup *group = a->group.at;
+    Field *state = a->state.at;
+    int64_t end = a->source.size;
+    int64_t checksum_bytes = numbers->checksum_bytes, base = numbers->source_offset;
+    int64_t offset = numbers->read_at;
     int64_t status = Status_DONE;
-    if (group[LongGroup_KIND] == NO_GROUP) {
+    if (group->kind == NO_GROUP) {
         const uint8_t *at = source + offset;
         int64_t size = begin_long_group(at, end - offset, base + offset, checksum_bytes, group, a->head.at);
         if (size == 0)
@@ -97,32 +101,32 @@ KERNEL(check_long_group) {
     }
     while (status == Status_DONE) {
         const uint8_t *at = source + offset;
-        if (group[LongGroup_LEFT] == 0) {
+        if (group->left == 0) {
             status = begin_long_event(at, end - offset, base + offset, checksum_bytes, &a->roles, group);
             continue;
         }
-        int64_t piece = min64(group[LongGroup_LEFT] - checksum_bytes, end - offset);
+        int64_t piece = min64(group->left - checksum_bytes, end - offset);
         if (piece > 0) {
             if (checksum_bytes > 0)
-                group[LongGroup_CHECKSUM] = crc32(at, piece, group[LongGroup_CHECKSUM]);
+                group->checksum = crc32(at, piece, group->checksum);
             offset += piece;
-            group[LongGroup_LEFT] -= piece;
+            group->left -= piece;
         }
-        if (group[LongGroup_LEFT] > checksum_bytes || end - offset < checksum_bytes) {
+        if (group->left > checksum_bytes || end - offset < checksum_bytes) {
             status = Status_NEED_MORE;
             continue;
         }
-        if (checksum_bytes > 0 && load32(source + offset) != group[LongGroup_CHECKSUM])
+        if (checksum_bytes > 0 && load32(source + offset) != group->checksum)
             return Status_FALLBACK;
         offset += checksum_bytes;
-        group[LongGroup_LEFT] = 0;
-        if (group[LongGroup_ROLE] == ENDS) {
+        group->left = 0;
+        if (group->role == ENDS) {
             note_group(a->head.at, a->pairs, state);
-            state[Field_GROUPS]++;
-            state[Field_OUT] += group[LongGroup_BYTES];
+            state->groups++;
+            state->out += group->bytes;
             break;
         }
     }
-    numbers[Conversion_READ_AT] = offset;
+    numbers->read_at = offset;
     return status;
 }

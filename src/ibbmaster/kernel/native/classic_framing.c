@@ -8,9 +8,7 @@ The references: `ibbmaster.logs.classic.groups` with `ibbmaster.replication.dump
 #define LARGE_MIN (1 << 19)        /* bytes: a longer event may be framed before all of it was verified */
 
 /* Of the checksum that each event goes out with. */
-static inline int64_t trailer_bytes(const int64_t *state) {
-    return state[ClassicField_IS_STORED] ? state[ClassicField_CHECKSUM_BYTES] : 0;
-}
+static inline int64_t trailer_bytes(const Field *state) { return state->is_stored ? state->checksum_bytes : 0; }
 
 /* Have an event be as an engine's stream has it. */
 static inline void strip(uint8_t *event, int64_t size) {
@@ -20,103 +18,103 @@ static inline void strip(uint8_t *event, int64_t size) {
 
 /* Frame the header of an event that is longer than what is here of it. */
 static void begin_large(const uint8_t *event, const Framing *framing) {
-    int64_t *state = framing->state.at;
-    int64_t kept = size_of(event) - state[ClassicField_CHECKSUM_BYTES], trailer = trailer_bytes(state);
-    state[ClassicField_IS_LARGE] = 1;
-    state[Field_EVENT_LEFT] = kept - EVENT_HEADER;
-    state[ClassicField_CHECKSUM] = crc32(event, EVENT_HEADER, 0);
-    if (!state[ClassicField_PASSES_OVER]) {
-        state[ClassicField_LAST_POSITION] = state[ClassicField_POSITION];
-        state[ClassicField_POSITION] += kept + trailer;
+    Field *state = framing->state.at;
+    int64_t kept = size_of(event) - state->checksum_bytes, trailer = trailer_bytes(state);
+    state->is_large = 1;
+    state->event_left = kept - EVENT_HEADER;
+    state->checksum = crc32(event, EVENT_HEADER, 0);
+    if (!state->passes_over) {
+        state->last_position = state->position;
+        state->position += kept + trailer;
     }
-    state[Field_IS_DROPPED] = state[ClassicField_PASSES_OVER] || is_left_out(event, state[Field_FILTERS]);
-    if (state[Field_IS_DROPPED])
+    state->is_dropped = state->passes_over || is_left_out(event, state->filters);
+    if (state->is_dropped)
         return;
     uint8_t *head = begin_event(event, kept + trailer, framing);
-    if (!state[ClassicField_IS_STORED])
+    if (!state->is_stored)
         strip(head, kept);
-    state[ClassicField_PAYLOAD_LEFT] = kept + trailer - EVENT_HEADER;
+    state->payload_left = kept + trailer - EVENT_HEADER;
 }
 
 /* Frame what is here of the current event; DONE after it, and FALLBACK if its checksum is wrong. */
 static int64_t frame_large(const uint8_t *source, int64_t end, const Framing *framing) {
-    int64_t *state = framing->state.at;
+    Field *state = framing->state.at;
     uint8_t *out = framing->out.at;
-    int64_t checksum_bytes = state[ClassicField_CHECKSUM_BYTES];
-    bool is_dropped = state[Field_IS_DROPPED];
-    while (state[Field_EVENT_LEFT] > 0) {
-        int64_t at = state[ClassicField_READ_AT], taken = min64(state[Field_EVENT_LEFT], end - at);
+    int64_t checksum_bytes = state->checksum_bytes;
+    bool is_dropped = state->is_dropped;
+    while (state->event_left > 0) {
+        int64_t at = state->read_at, taken = min64(state->event_left, end - at);
         if (taken <= 0)
             return Status_NEED_MORE;
         if (!is_dropped) {
             int64_t room = room_in(framing) - ROOM;
             if (room <= 0)
                 return Status_FULL;
-            continue_packet(state, out, state[ClassicField_PAYLOAD_LEFT]);
-            taken = min64(taken, min64(state[Field_PACKET_LEFT], room));
+            continue_packet(state, out, state->payload_left);
+            taken = min64(taken, min64(state->packet_left, room));
             put_piece(source, at, taken, framing);
-            state[Field_PACKET_LEFT] -= taken;
-            state[ClassicField_PAYLOAD_LEFT] -= taken;
+            state->packet_left -= taken;
+            state->payload_left -= taken;
         }
         if (checksum_bytes > 0)
-            state[ClassicField_CHECKSUM] = crc32(source + at, taken, state[ClassicField_CHECKSUM]);
-        state[ClassicField_READ_AT] += taken;
-        state[Field_EVENT_LEFT] -= taken;
+            state->checksum = crc32(source + at, taken, state->checksum);
+        state->read_at += taken;
+        state->event_left -= taken;
     }
-    int64_t offset = state[ClassicField_READ_AT];
+    int64_t offset = state->read_at;
     if (end - offset < checksum_bytes)
         return Status_NEED_MORE;
-    if (checksum_bytes > 0 && load32(source + offset) != state[ClassicField_CHECKSUM])
+    if (checksum_bytes > 0 && load32(source + offset) != state->checksum)
         return Status_FALLBACK;
     if (!is_dropped) {
         if (room_in(framing) < ROOM)
             return Status_FULL;
-        int64_t checksum = state[ClassicField_CHECKSUM];
+        int64_t checksum = state->checksum;
         for (int64_t left = trailer_bytes(state); left > 0; left--) {
-            continue_packet(state, out, state[ClassicField_PAYLOAD_LEFT]);
-            out[state[Field_OUT]] = (uint8_t)checksum;
+            continue_packet(state, out, state->payload_left);
+            out[state->out] = (uint8_t)checksum;
             checksum >>= 8;
-            state[Field_OUT]++;
-            state[Field_PACKET_LEFT]--;
-            state[ClassicField_PAYLOAD_LEFT]--;
+            state->out++;
+            state->packet_left--;
+            state->payload_left--;
         }
-        if (state[Field_EMPTY_TAIL])
+        if (state->empty_tail)
             begin_packet(state, out, 0);
     }
-    state[ClassicField_READ_AT] = offset + checksum_bytes;
-    state[ClassicField_IS_LARGE] = state[Field_EMPTY_TAIL] = 0;
-    if (state[ClassicField_IS_LAST])
-        state[ClassicField_KIND] = state[ClassicField_IS_LAST] = 0;
+    state->read_at = offset + checksum_bytes;
+    state->is_large = state->empty_tail = 0;
+    if (state->is_last)
+        state->kind = state->is_last = 0;
     return Status_DONE;
 }
 
 /* Frame an event that is here and verified; false where the output has no room for it. */
 static inline bool frame_whole(Bytes source, int64_t offset, int64_t size, uint64_t prefix, const Framing *framing) {
-    int64_t *state = framing->state.at;
+    Field *state = framing->state.at;
     const uint8_t *event = source.at + offset;
-    int64_t kept = size - state[ClassicField_CHECKSUM_BYTES] + trailer_bytes(state);
-    if (!is_left_out(event, state[Field_FILTERS])) {
+    int64_t kept = size - state->checksum_bytes + trailer_bytes(state);
+    if (!is_left_out(event, state->filters)) {
         if (room_in(framing) < kept + ROOM)
             return false;
-        uint8_t *packet = framing->out.at + state[Field_OUT], *copied = packet + 4 + state[Field_PREFIX_SIZE];
-        uint64_t header = (uint64_t)(state[Field_PREFIX_SIZE] + kept) | (uint64_t)state[Field_SEQUENCE] << 24;
+        uint8_t *packet = framing->out.at + state->out, *copied = packet + 4 + state->prefix_size;
+        uint64_t header = (uint64_t)(state->prefix_size + kept) | (uint64_t)state->sequence << 24;
         store64(packet, header | prefix << 32); /* bytes too many are overwritten */
-        state[Field_SEQUENCE] = (state[Field_SEQUENCE] + 1) & 0xFF;
-        bool is_segment = kept >= SEGMENT_MIN && state[Field_SEGMENTS] < framing->segments.rows;
+        state->sequence = (state->sequence + 1) & 0xFF;
+        bool is_segment = kept >= SEGMENT_MIN && state->segments < framing->segments.rows;
         int64_t taken = is_segment ? EVENT_HEADER : kept;
         if (kept <= SMALL_EVENT && offset + kept <= source.size - 32)
             for (int64_t step = 0; step < kept; step += 32)
                 memcpy(copied + step, event + step, 32);
         else
             memcpy(copied, event, (size_t)taken);
-        if (!state[ClassicField_IS_STORED])
+        if (!state->is_stored)
             strip(copied, kept);
-        state[Field_OUT] += 4 + state[Field_PREFIX_SIZE] + taken;
+        state->out += 4 + state->prefix_size + taken;
         if (is_segment)
             put_piece(source.at, offset + EVENT_HEADER, kept - EVENT_HEADER, framing);
     }
-    state[ClassicField_LAST_POSITION] = state[ClassicField_POSITION];
-    state[ClassicField_POSITION] += kept;
+    state->last_position = state->position;
+    state->position += kept;
     return true;
 }
 
@@ -126,22 +124,23 @@ typedef struct {
     Mark mark;
 } ClassicPlace;
 
-static inline ClassicPlace place_at(const int64_t *state, int64_t offset, int64_t kind) {
-    int64_t position = state[ClassicField_POSITION], last_position = state[ClassicField_LAST_POSITION];
+static inline ClassicPlace place_at(const Field *state, int64_t offset, int64_t kind) {
+    int64_t position = state->position, last_position = state->last_position;
     return (ClassicPlace){offset, kind, offset, position, last_position, mark_of(state)};
 }
 
 /* Begin a group with the event that comes next, of `size` bytes: DONE, or why not. */
 static inline int64_t begin_classic_group(const uint8_t *event, int64_t size, const Framing *framing, NumberRows skips,
                                           ClassicPlace *place) {
-    int64_t *state = framing->state.at, kind = group_kind(event, size - state[ClassicField_CHECKSUM_BYTES]);
+    Field *state = framing->state.at;
+    int64_t kind = group_kind(event, size - state->checksum_bytes);
     if (kind == NO_GROUP || (skips.rows > 0 && !is_skipped(event, skips)))
         return Status_FALLBACK;
-    if (state[Field_PAIRS] >= framing->pairs.rows)
+    if (state->pairs >= framing->pairs.rows)
         return Status_FULL;
     *place = place_at(state, place->offset, kind);
-    if (state[ClassicField_IN_PARTS]) {
-        state[ClassicField_GROUP_OFFSET] = state[ClassicField_SOURCE_OFFSET] + place->offset;
+    if (state->in_parts) {
+        state->group_offset = state->source_offset + place->offset;
         note_group(event, framing->pairs, state);
     }
     return Status_DONE;
@@ -150,17 +149,18 @@ static inline int64_t begin_classic_group(const uint8_t *event, int64_t size, co
 /* Frame the next event, or what is here of a large one: DONE, or why it stopped. */
 static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t prefix, const Framing *framing,
                                           const Roles *roles, NumberRows skips, ClassicPlace *place) {
-    int64_t *state = framing->state.at, checksum_bytes = state[ClassicField_CHECKSUM_BYTES];
-    int64_t is_in_parts = state[ClassicField_IN_PARTS], passes_over = state[ClassicField_PASSES_OVER];
-    if (state[ClassicField_IS_LARGE]) {
-        state[ClassicField_READ_AT] = place->offset;
+    Field *state = framing->state.at;
+    int64_t checksum_bytes = state->checksum_bytes;
+    int64_t is_in_parts = state->in_parts, passes_over = state->passes_over;
+    if (state->is_large) {
+        state->read_at = place->offset;
         int64_t status = frame_large(source.at, end, framing);
-        place->offset = state[ClassicField_READ_AT];
-        place->kind = state[ClassicField_KIND];
-        state[Field_GROUPS] += status == Status_DONE && place->kind == NO_GROUP;
+        place->offset = state->read_at;
+        place->kind = state->kind;
+        state->groups += status == Status_DONE && place->kind == NO_GROUP;
         return status;
     }
-    int64_t offset = place->offset, here = end - offset, file_offset = state[ClassicField_SOURCE_OFFSET] + offset;
+    int64_t offset = place->offset, here = end - offset, file_offset = state->source_offset + offset;
     const uint8_t *event = source.at + offset;
     int64_t size = event_size(event, here, file_offset, checksum_bytes);
     if (size == WRONG)
@@ -179,7 +179,7 @@ static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t pr
     } else if (size > AROUND_GROUP_MAX) {
         return Status_FALLBACK;
     } else if (event[TYPE_OFFSET] == EventType_BINLOG_CHECKPOINT) {
-        if (state[ClassicField_IS_STORED]) {
+        if (state->is_stored) {
             if (passes_over)
                 return Status_FALLBACK; /* it goes out, whatever is skipped around it */
             if (!frame_whole(source, offset, size, prefix, framing))
@@ -193,13 +193,13 @@ static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t pr
             return status;
     }
     if (is_large) {
-        if (file_offset + size > state[ClassicField_FILE_SIZE])
+        if (file_offset + size > state->file_size)
             return Status_FALLBACK;
         if (room_in(framing) < ROOM)
             return Status_FULL;
         begin_large(event, framing);
-        state[ClassicField_IS_LAST] = ends;
-        state[ClassicField_KIND] = place->kind;
+        state->is_last = ends;
+        state->kind = place->kind;
         place->offset += EVENT_HEADER;
         return Status_DONE;
     }
@@ -208,7 +208,7 @@ static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t pr
     place->offset += size;
     if (ends) {
         place->kind = NO_GROUP;
-        state[Field_GROUPS]++;
+        state->groups++;
         if (!is_in_parts)
             note_group(source.at + place->group_at, framing->pairs, state);
     }
@@ -223,24 +223,24 @@ no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the positions continue f
 Returns why it stopped: NEED_MORE where what comes next is not all here, FULL where there is no room for it, FALLBACK
 before what is not as it should be or has to be decided, DONE after a group in parts. An event of LARGE_MIN bytes and
 more may go out in parts. */
-static int64_t frame_classic(Bytes source, int64_t end, const Framing *framing, const Roles *roles,
-                             NumberRows skips) {
-    int64_t *state = framing->state.at, is_in_parts = state[ClassicField_IN_PARTS], status;
-    state[Field_GROUPS] = state[Field_SEGMENTS] = state[Field_SEGMENT_BYTES] = 0;
+static int64_t frame_classic(Bytes source, int64_t end, const Framing *framing, const Roles *roles, NumberRows skips) {
+    Field *state = framing->state.at;
+    int64_t is_in_parts = state->in_parts, status;
+    state->groups = state->segments = state->segment_bytes = 0;
     uint64_t prefix = prefix_of(framing);
-    ClassicPlace place = place_at(state, state[ClassicField_READ_AT], state[ClassicField_KIND]);
+    ClassicPlace place = place_at(state, state->read_at, state->kind);
     do
         status = frame_classic_event(source, end, prefix, framing, roles, skips, &place);
-    while (status == Status_DONE && !(is_in_parts && state[Field_GROUPS] > 0));
+    while (status == Status_DONE && !(is_in_parts && state->groups > 0));
     if (place.kind != NO_GROUP && !is_in_parts) {
         place.offset = place.group_at;
         place.kind = NO_GROUP;
-        state[ClassicField_POSITION] = place.position;
-        state[ClassicField_LAST_POSITION] = place.last_position;
+        state->position = place.position;
+        state->last_position = place.last_position;
         go_back(state, place.mark);
     }
-    state[ClassicField_READ_AT] = place.offset;
-    state[ClassicField_KIND] = place.kind;
+    state->read_at = place.offset;
+    state->kind = place.kind;
     return status;
 }
 

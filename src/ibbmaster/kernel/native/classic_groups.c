@@ -88,9 +88,9 @@ static inline int64_t event_role(const uint8_t *event, int64_t size, int64_t rol
 /* Where a group ends that begins here; leaves the bytes of its events without checksums.
 
 CUT_GROUP where not all of it is here, NOT_PLAIN for the reference. */
-static int64_t group_end(const uint8_t *source, int64_t offset, int64_t end, const int64_t *numbers,
+static int64_t group_end(const uint8_t *source, int64_t offset, int64_t end, const Conversion *numbers,
                          const Roles *roles, int64_t *total) {
-    int64_t checksum_bytes = numbers[Conversion_CHECKSUM_BYTES], source_offset = numbers[Conversion_SOURCE_OFFSET];
+    int64_t checksum_bytes = numbers->checksum_bytes, source_offset = numbers->source_offset;
     const uint8_t *event = source + offset;
     *total = 0;
     int64_t size = event_size(event, end - offset, source_offset + offset, checksum_bytes);
@@ -135,26 +135,27 @@ Groups that begin before the range are skipped. Stops before a group that begins
 whole here, and where there is no more room. */
 KERNEL(collect_classic_groups) {
     const uint8_t *source = a->source.at;
-    int64_t *state = a->collecting.state.at, *numbers = a->numbers.at;
+    Field *state = a->collecting.state.at;
+    Conversion *numbers = a->numbers.at;
     NumberRows groups = a->collecting.groups;
     Bytes data = a->collecting.data;
-    int64_t base = numbers[Conversion_SOURCE_OFFSET], checksum_bytes = numbers[Conversion_CHECKSUM_BYTES];
-    int64_t offset = numbers[Conversion_READ_AT], position = state[Field_OUT], count = state[Field_GROUPS];
+    int64_t base = numbers->source_offset, checksum_bytes = numbers->checksum_bytes;
+    int64_t offset = numbers->read_at, position = state->out, count = state->groups;
     while (count < groups.rows && base + offset < a->file_range.end_offset) {
         int64_t total, behind = group_end(source, offset, a->source.size, numbers, &a->roles, &total);
         if (behind < 0 || total > data.size - position)
             break;
         if (base + offset >= a->file_range.start_offset) {
             int64_t size = copy_events(source + offset, behind - offset, checksum_bytes, data.at + position);
-            note_collected(groups.at + count * GroupColumn_COLUMNS, data.at, position, position + size,
-                           a->file_range.file_no, base + offset, base + behind);
+            note_collected(ROW(GroupRow, groups, count), data.at, position, position + size, a->file_range.file_no,
+                           base + offset, base + behind);
             position += size;
             count++;
         }
         offset = behind;
     }
-    numbers[Conversion_READ_AT] = offset;
-    state[Field_OUT] = position;
-    state[Field_GROUPS] = count;
+    numbers->read_at = offset;
+    state->out = position;
+    state->groups = count;
     return 0;
 }

@@ -3,19 +3,19 @@
 The references: `ibbmaster.logs.log.event_groups` and `ibbmaster.logs.log.group_content`. */
 
 /* Note a group whose events are data[start:end], and where it is in its file. */
-static inline void note_collected(int64_t *group, const uint8_t *data, int64_t start, int64_t end, int64_t file_no,
+static inline void note_collected(GroupRow *group, const uint8_t *data, int64_t start, int64_t end, int64_t file_no,
                                   int64_t file_offset, int64_t end_offset) {
-    group[GroupColumn_DOMAIN] = domain_of(data + start);
-    group[GroupColumn_SERVER] = server_of(data + start);
-    group[GroupColumn_SEQ_NO] = (int64_t)sequence_of(data + start);
-    group[GroupColumn_TIMESTAMP] = load32(data + start);
-    group[GroupColumn_FILE_NO] = file_no;
-    group[GroupColumn_FILE_OFFSET] = file_offset;
-    group[GroupColumn_END_FILE_NO] = file_no;
-    group[GroupColumn_END_OFFSET] = end_offset;
-    group[GroupColumn_START] = start;
-    group[GroupColumn_END] = end;
-    group[GroupColumn_FIRST_NUMBER] = 0;
+    group->domain = domain_of(data + start);
+    group->server = server_of(data + start);
+    group->seq_no = (int64_t)sequence_of(data + start);
+    group->timestamp = load32(data + start);
+    group->file_no = file_no;
+    group->file_offset = file_offset;
+    group->end_file_no = file_no;
+    group->end_offset = end_offset;
+    group->start = start;
+    group->end = end;
+    group->first_number = 0;
 }
 
 /* Copy the events of whole inline groups of a block of `count` pages; skip other records.
@@ -25,16 +25,16 @@ group with a part out of band, and everything that is not as it should be, is fo
 KERNEL(collect_table) {
     Bytes pages = a->pages;
     const Collecting *collecting = &a->collecting;
-    int64_t *state = collecting->state.at;
+    Field *state = collecting->state.at;
     NumberRows groups = collecting->groups;
     uint8_t *data = collecting->data.at;
-    int64_t position = state[Field_OUT], found = state[Field_GROUPS];
+    int64_t position = state->out, found = state->groups;
     int64_t base = a->file_range.start_offset;
     int64_t place = -1, held = 0; /* of the current record, -1 for none, and bytes of it that were copied */
     Chunks chunks = {0, 0, Status_NEED_MORE};
-    const int32_t *chunk;
+    const ChunkRow *chunk;
     while ((chunk = next_chunk(pages, a->count, state, collecting->table, &chunks))) {
-        int64_t start = chunk[ChunkColumn_START], size = chunk[ChunkColumn_SIZE], type_byte = chunk[ChunkColumn_TYPE];
+        int64_t start = chunk->start, size = chunk->size, type_byte = chunk->type;
         if ((type_byte & TYPE_MASK) != COMMIT || (type_byte & CONT && place < 0))
             continue; /* another record, or the rest of one that began before */
         if (!(type_byte & CONT)) {
@@ -57,16 +57,16 @@ KERNEL(collect_table) {
             chunks.status = Status_FALLBACK;
             break;
         }
-        note_collected(groups.at + found * GroupColumn_COLUMNS, data, position + 1, position + held,
-                       a->file_range.file_no, base + place, base + start + CHUNK_HEADER + size);
+        note_collected(ROW(GroupRow, groups, found), data, position + 1, position + held, a->file_range.file_no,
+                       base + place, base + start + CHUNK_HEADER + size);
         found++;
         position += held;
         place = -1;
     }
     if (place >= 0)
         stop_at(place, state);
-    state[Field_OUT] = position;
-    state[Field_GROUPS] = found;
+    state->out = position;
+    state->groups = found;
     return chunks.status;
 }
 
@@ -74,15 +74,15 @@ KERNEL(collect_table) {
 KERNEL(index_events) {
     int64_t found = 0;
     for (int64_t row = 0; row < a->count; row++) {
-        const int64_t *group = a->groups.at + row * GroupColumn_COLUMNS;
-        int64_t offset = group[GroupColumn_START], number = group[GroupColumn_FIRST_NUMBER];
-        while (offset < group[GroupColumn_END] && found < a->events.rows) {
+        const GroupRow *group = ROW(GroupRow, a->groups, row);
+        int64_t offset = group->start, number = group->first_number;
+        while (offset < group->end && found < a->events.rows) {
             int64_t size = size_of(a->data.at + offset);
-            int64_t *event = a->events.at + found * EventColumn_COLUMNS;
-            event[EventColumn_START] = offset;
-            event[EventColumn_SIZE] = size;
-            event[EventColumn_GROUP] = row;
-            event[EventColumn_NUMBER] = number;
+            EventRow *event = ROW(EventRow, a->events, found);
+            event->start = offset;
+            event->size = size;
+            event->group = row;
+            event->number = number;
             found++;
             number++;
             offset += max64(size, EVENT_HEADER);

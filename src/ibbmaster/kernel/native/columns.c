@@ -3,7 +3,7 @@
 /* Type, time in microseconds, server id and flags of each event. */
 KERNEL(header_columns) {
     for (int64_t index = 0; index < a->events.rows; index++) {
-        const uint8_t *event = a->data.at + a->events.at[index * EventColumn_COLUMNS + EventColumn_START];
+        const uint8_t *event = a->data.at + ROW(EventRow, a->events, index)->start;
         a->timestamps.at[index] = load32(event) * 1000000;
         a->types.at[index] = event[TYPE_OFFSET];
         a->server_ids.at[index] = server_of(event);
@@ -13,12 +13,12 @@ KERNEL(header_columns) {
 }
 
 /* Write the GTID of a group; returns the place behind it. */
-static uint8_t *put_gtid(uint8_t *at, const int64_t *group) {
-    at = put_number(at, (uint64_t)group[GroupColumn_DOMAIN], 1);
+static uint8_t *put_gtid(uint8_t *at, const GroupRow *group) {
+    at = put_number(at, (uint64_t)group->domain, 1);
     *at++ = '-';
-    at = put_number(at, (uint64_t)group[GroupColumn_SERVER], 1);
+    at = put_number(at, (uint64_t)group->server, 1);
     *at++ = '-';
-    return put_number(at, (uint64_t)group[GroupColumn_SEQ_NO], 1);
+    return put_number(at, (uint64_t)group->seq_no, 1);
 }
 
 /* Write the GTIDs of the groups in `wanted` as text, side by side; `out` has room for the longest ones. */
@@ -33,7 +33,7 @@ KERNEL(gtid_texts) {
         } else {
             last = a->wanted.at[index];
             last_at = at;
-            at = put_gtid(at, a->groups.at + last * GroupColumn_COLUMNS);
+            at = put_gtid(at, ROW(GroupRow, a->groups, last));
             last_size = at - last_at;
         }
         a->offsets.at[index + 1] = (int32_t)(at - a->out.at);

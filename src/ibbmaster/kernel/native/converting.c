@@ -46,9 +46,9 @@ static int64_t place_record(const uint8_t *record, int64_t size, uint8_t *pages,
 }
 
 /* Whether an unsigned sequence number is above all that the pairs of a domain have. */
-static bool is_newest(const int64_t *pair, int64_t count, int64_t domain_id, uint64_t sequence) {
-    for (; count > 0; count--, pair += PAIR_COLUMNS)
-        if (pair[0] == domain_id && (uint64_t)pair[2] >= sequence)
+static bool is_newest(const PairRow *pair, int64_t count, int64_t domain_id, uint64_t sequence) {
+    for (; count > 0; count--, pair++)
+        if (pair->domain == domain_id && (uint64_t)pair->last >= sequence)
             return false;
     return true;
 }
@@ -60,31 +60,30 @@ number that a pair of its domain has. */
 KERNEL(convert_groups) {
     const uint8_t *source = a->source.at;
     uint8_t *scratch = a->scratch.at;
-    int64_t *numbers = a->numbers.at;
+    Conversion *numbers = a->numbers.at;
     NumberRows pairs = a->pairs;
-    int64_t offset = numbers[Conversion_READ_AT], position = numbers[Conversion_WRITE_AT];
-    int64_t checksum_bytes = numbers[Conversion_CHECKSUM_BYTES];
-    int64_t record_max = min64(numbers[Conversion_RECORD_MAX], a->scratch.size);
+    int64_t offset = numbers->read_at, position = numbers->write_at;
+    int64_t checksum_bytes = numbers->checksum_bytes;
+    int64_t record_max = min64(numbers->record_max, a->scratch.size);
     while (true) {
         int64_t total, behind = group_end(source, offset, a->source.size, numbers, &a->roles, &total);
-        if (behind < 0 || total + 1 > record_max || end_of_record(position, total + 1) > numbers[Conversion_WRITE_END])
+        if (behind < 0 || total + 1 > record_max || end_of_record(position, total + 1) > numbers->write_end)
             break;
         const uint8_t *event = source + offset;
-        int64_t pair = find_pair(event, pairs, numbers[Conversion_PAIRS]);
-        if (pair >= numbers[Conversion_PAIRS] ||
-            !is_newest(pairs.at, numbers[Conversion_PAIRS], domain_of(event), sequence_of(event)))
+        int64_t pair = find_pair(event, pairs, numbers->pairs);
+        if (pair >= numbers->pairs || !is_newest(pairs.at, numbers->pairs, domain_of(event), sequence_of(event)))
             break;
-        int64_t *noted = pairs.at + pair * PAIR_COLUMNS;
-        noted[2] = (int64_t)sequence_of(event);
-        noted[3] = ++numbers[Conversion_NOTED];
+        PairRow *noted = ROW(PairRow, pairs, pair);
+        noted->last = (int64_t)sequence_of(event);
+        noted->turn = ++numbers->noted;
         scratch[0] = 0; /* nothing is out of band */
         copy_events(event, behind - offset, checksum_bytes, scratch + 1);
         offset = behind;
         position = place_record(scratch, 1 + total, a->pages.at, position);
-        numbers[Conversion_EVENT_BYTES] += total;
+        numbers->event_bytes += total;
     }
-    numbers[Conversion_READ_AT] = offset;
-    numbers[Conversion_WRITE_AT] = position;
+    numbers->read_at = offset;
+    numbers->write_at = position;
     return 0;
 }
 

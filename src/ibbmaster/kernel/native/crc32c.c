@@ -15,7 +15,7 @@
 #define PAGE ((int64_t)PAGE_SIZE)
 #define DATA (PAGE - 4)
 #define CASTAGNOLI 0x82F63B78u /* polynomial of CRC-32C */
-#define STREAM_WORDS 682       /* three streams of that many words are 16368 bytes of a page; one and a half are left */
+#define STREAM_WORDS 682 /* three streams of that many words are 16368 bytes of a page; one and a half are left */
 #define STREAM_BYTES (8 * STREAM_WORDS)
 
 static uint32_t shift_tables[4][256]; /* what each byte of the register becomes after a stream of zeros */

@@ -2,6 +2,9 @@
 `ibbmaster.replication.dump.framing`. */
 
 #define MARKED EventFlag_SKIP_REPLICATION
+/* Where in the output a piece of the source belongs, where it begins there, and its bytes. */
+typedef struct { int64_t at, start, size; } Segment;
+
 #define ROOM 64 /* bytes that are kept free for headers, checksums, and copies that go too far */
 
 /* Whether an event is left out; its header is at `event`. */
@@ -13,71 +16,68 @@ static inline bool is_left_out(const uint8_t *event, int64_t filters) {
 /* What is in the output, to go back to. */
 typedef struct { int64_t out, sequence, segments, segment_bytes; } Mark;
 
-static inline Mark mark_of(const int64_t *state) {
-    return (Mark){state[Field_OUT], state[Field_SEQUENCE], state[Field_SEGMENTS], state[Field_SEGMENT_BYTES]};
+static inline Mark mark_of(const Field *state) {
+    return (Mark){state->out, state->sequence, state->segments, state->segment_bytes};
 }
 
-static inline void go_back(int64_t *state, Mark mark) {
-    state[Field_OUT] = mark.out;
-    state[Field_SEQUENCE] = mark.sequence;
-    state[Field_SEGMENTS] = mark.segments;
-    state[Field_SEGMENT_BYTES] = mark.segment_bytes;
+static inline void go_back(Field *state, Mark mark) {
+    state->out = mark.out;
+    state->sequence = mark.sequence;
+    state->segments = mark.segments;
+    state->segment_bytes = mark.segment_bytes;
 }
 
 /* How many bytes the output has room for. */
 static inline int64_t room_in(const Framing *framing) {
-    const int64_t *state = framing->state.at;
-    return framing->out.size - state[Field_SEGMENT_BYTES] - state[Field_OUT];
+    const Field *state = framing->state.at;
+    return framing->out.size - state->segment_bytes - state->out;
 }
 
 /* The header of a packet of `payload` bytes. */
-static inline void begin_packet(int64_t *state, uint8_t *out, int64_t payload) {
-    store32(out + state[Field_OUT], payload | state[Field_SEQUENCE] << 24);
-    state[Field_OUT] += 4;
-    state[Field_SEQUENCE] = (state[Field_SEQUENCE] + 1) & 0xFF;
+static inline void begin_packet(Field *state, uint8_t *out, int64_t payload) {
+    store32(out + state->out, payload | state->sequence << 24);
+    state->out += 4;
+    state->sequence = (state->sequence + 1) & 0xFF;
 }
 
 /* Begin another packet of an event that has so many bytes left if the one before is full. */
-static inline void continue_packet(int64_t *state, uint8_t *out, int64_t left) {
-    if (state[Field_PACKET_LEFT] == 0) {
-        state[Field_PACKET_LEFT] = min64(left, PACKET_MAX);
-        begin_packet(state, out, state[Field_PACKET_LEFT]);
+static inline void continue_packet(Field *state, uint8_t *out, int64_t left) {
+    if (state->packet_left == 0) {
+        state->packet_left = min64(left, PACKET_MAX);
+        begin_packet(state, out, state->packet_left);
     }
 }
 
 /* Begin the first packet of an event of `size` bytes, with its header; returns where that is. */
 static uint8_t *begin_event(const uint8_t *head, int64_t size, const Framing *framing) {
-    int64_t *state = framing->state.at, prefix_size = state[Field_PREFIX_SIZE], payload = size + prefix_size;
-    state[Field_EMPTY_TAIL] = payload % PACKET_MAX == 0;
-    state[Field_PACKET_LEFT] = 0;
+    Field *state = framing->state.at;
+    int64_t prefix_size = state->prefix_size, payload = size + prefix_size;
+    state->empty_tail = payload % PACKET_MAX == 0;
+    state->packet_left = 0;
     continue_packet(state, framing->out.at, payload);
-    uint8_t *at = framing->out.at + state[Field_OUT];
+    uint8_t *at = framing->out.at + state->out;
     memcpy(at, framing->prefix.at, (size_t)prefix_size);
     memcpy(at + prefix_size, head, EVENT_HEADER);
-    state[Field_OUT] += prefix_size + EVENT_HEADER;
-    state[Field_PACKET_LEFT] -= prefix_size + EVENT_HEADER;
+    state->out += prefix_size + EVENT_HEADER;
+    state->packet_left -= prefix_size + EVENT_HEADER;
     return at + prefix_size;
 }
 
 /* Bytes of an event after what is in the output: a long piece is only noted, as long as there is room for that. */
 static void put_piece(const uint8_t *source, int64_t start, int64_t size, const Framing *framing) {
-    int64_t *state = framing->state.at;
-    if (size >= SEGMENT_MIN && state[Field_SEGMENTS] < framing->segments.rows) {
-        int64_t *segment = framing->segments.at + 3 * state[Field_SEGMENTS];
-        segment[0] = state[Field_OUT];
-        segment[1] = start;
-        segment[2] = size;
-        state[Field_SEGMENTS]++;
-        state[Field_SEGMENT_BYTES] += size;
+    Field *state = framing->state.at;
+    if (size >= SEGMENT_MIN && state->segments < framing->segments.rows) {
+        *ROW(Segment, framing->segments, state->segments++) = (Segment){state->out, start, size};
+        state->segment_bytes += size;
         return;
     }
-    memcpy(framing->out.at + state[Field_OUT], source + start, (size_t)size);
-    state[Field_OUT] += size;
+    memcpy(framing->out.at + state->out, source + start, (size_t)size);
+    state->out += size;
 }
 
 /* The bytes in front of each event, as a number. */
 static inline uint64_t prefix_of(const Framing *framing) {
-    int64_t bits = 8 * framing->state.at[Field_PREFIX_SIZE];
+    int64_t bits = 8 * ((const Field *)framing->state.at)->prefix_size;
     return (uint64_t)load32(framing->prefix.at) & ((UINT64_C(1) << bits) - 1);
 }
 
@@ -86,11 +86,11 @@ where in the output none of them ends. */
 typedef struct { uint64_t prefix; int64_t prefix_size, filters, size_max, room; } ShortEvents;
 
 static inline ShortEvents short_events(const Framing *framing) {
-    const int64_t *state = framing->state.at;
-    int64_t prefix_size = state[Field_PREFIX_SIZE], room = framing->out.size - state[Field_SEGMENT_BYTES];
-    bool has_segments = state[Field_SEGMENTS] < framing->segments.rows;
+    const Field *state = framing->state.at;
+    int64_t prefix_size = state->prefix_size, room = framing->out.size - state->segment_bytes;
+    bool has_segments = state->segments < framing->segments.rows;
     int64_t size_max = has_segments ? SEGMENT_MIN : PACKET_MAX - prefix_size;
-    return (ShortEvents){prefix_of(framing), prefix_size, state[Field_FILTERS], size_max, room};
+    return (ShortEvents){prefix_of(framing), prefix_size, state->filters, size_max, room};
 }
 
 /* Frame the events of source[start:end] that are whole and short, up to the first that is not: returns its offset.
@@ -129,10 +129,10 @@ static inline int64_t frame_short(Bytes source, int64_t start, int64_t end, Shor
 }
 
 /* Hold what is here of an event header, of which a part may be held; returns how many bytes it was. */
-static inline int64_t hold_head(const uint8_t *at, int64_t here, int64_t *state, uint8_t *head) {
-    int64_t taken = min64(EVENT_HEADER - state[Field_HEAD_HELD], here);
-    memcpy(head + state[Field_HEAD_HELD], at, (size_t)taken);
-    state[Field_HEAD_HELD] += taken;
+static inline int64_t hold_head(const uint8_t *at, int64_t here, Field *state, uint8_t *head) {
+    int64_t taken = min64(EVENT_HEADER - state->head_held, here);
+    memcpy(head + state->head_held, at, (size_t)taken);
+    state->head_held += taken;
     return taken;
 }
 
@@ -140,20 +140,20 @@ static inline int64_t hold_head(const uint8_t *at, int64_t here, int64_t *state,
 
 FALLBACK where an event's size makes no sense. */
 static int64_t take_head(const uint8_t *at, int64_t here, const Framing *framing, int64_t *status) {
-    int64_t *state = framing->state.at;
+    Field *state = framing->state.at;
     uint8_t *head = framing->head.at;
     int64_t taken = hold_head(at, here, state, head);
-    if (state[Field_HEAD_HELD] < EVENT_HEADER)
+    if (state->head_held < EVENT_HEADER)
         return taken;
     int64_t size = size_of(head);
     if (size < EVENT_HEADER || size > EVENT_MAX) {
         *status = Status_FALLBACK;
         return taken;
     }
-    state[Field_HEAD_HELD] = 0;
-    state[Field_EVENT_LEFT] = size - EVENT_HEADER;
-    state[Field_IS_DROPPED] = is_left_out(head, state[Field_FILTERS]);
-    if (!state[Field_IS_DROPPED])
+    state->head_held = 0;
+    state->event_left = size - EVENT_HEADER;
+    state->is_dropped = is_left_out(head, state->filters);
+    if (!state->is_dropped)
         begin_event(head, size, framing);
     return taken;
 }
@@ -165,34 +165,35 @@ they belong, where in the source they are, and their size. Output and these piec
 `out`. Returns where it stopped, and in `status` why: DONE, FULL, or FALLBACK where an event's size makes no sense;
 `state` and `head` hold what is needed to continue. */
 static int64_t frame_bytes(Bytes source, int64_t start, int64_t end, const Framing *framing, int64_t *status) {
-    int64_t *state = framing->state.at, offset = start;
+    Field *state = framing->state.at;
+    int64_t offset = start;
     *status = Status_DONE;
     while (true) {
-        if (state[Field_EVENT_LEFT] == 0 && state[Field_HEAD_HELD] == 0)
-            offset = frame_short(source, offset, end, short_events(framing), framing->out, &state[Field_OUT],
-                                 &state[Field_SEQUENCE], status);
+        if (state->event_left == 0 && state->head_held == 0)
+            offset = frame_short(source, offset, end, short_events(framing), framing->out, &state->out,
+                                 &state->sequence, status);
         if (*status != Status_DONE || offset >= end)
             return offset;
         if (room_in(framing) < ROOM) {
             *status = Status_FULL;
             return offset;
         }
-        int64_t taken = min64(state[Field_EVENT_LEFT], end - offset);
-        if (state[Field_EVENT_LEFT] == 0) {
+        int64_t taken = min64(state->event_left, end - offset);
+        if (state->event_left == 0) {
             offset += take_head(source.at + offset, end - offset, framing, status);
         } else {
-            if (!state[Field_IS_DROPPED]) {
-                continue_packet(state, framing->out.at, state[Field_EVENT_LEFT]);
-                taken = min64(taken, min64(state[Field_PACKET_LEFT], room_in(framing) - 8));
+            if (!state->is_dropped) {
+                continue_packet(state, framing->out.at, state->event_left);
+                taken = min64(taken, min64(state->packet_left, room_in(framing) - 8));
                 put_piece(source.at, offset, taken, framing);
-                state[Field_PACKET_LEFT] -= taken;
+                state->packet_left -= taken;
             }
             offset += taken;
-            state[Field_EVENT_LEFT] -= taken;
+            state->event_left -= taken;
         }
-        if (state[Field_EVENT_LEFT] == 0 && !state[Field_IS_DROPPED] && state[Field_EMPTY_TAIL]) {
+        if (state->event_left == 0 && !state->is_dropped && state->empty_tail) {
             begin_packet(state, framing->out.at, 0);
-            state[Field_EMPTY_TAIL] = 0;
+            state->empty_tail = 0;
         }
     }
 }

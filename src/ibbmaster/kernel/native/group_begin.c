@@ -25,9 +25,10 @@ static bool is_group(const uint8_t *source, int64_t start, int64_t end, int64_t 
 
 /* Of the first row of `skips` for a group's domain: each is domain, server and sequence number; NULL for none. */
 static inline const int64_t *skip_of(const uint8_t *event, NumberRows skips) {
-    for (int64_t row = 0; row < skips.rows; row++)
-        if (skips.at[row * skips.columns] == domain_of(event))
-            return skips.at + row * skips.columns;
+    const int64_t *skip = skips.at;
+    for (int64_t row = 0; row < skips.rows; row++, skip += skips.columns)
+        if (skip[0] == domain_of(event))
+            return skip;
     return NULL;
 }
 
@@ -51,32 +52,32 @@ static inline bool is_same_pair(const uint8_t *one, const uint8_t *other) {
 /* The row of a group's domain and server; `count` if they are not among the first `count` pairs. */
 static inline int64_t find_pair(const uint8_t *event, NumberRows pairs, int64_t count) {
     int64_t server_id = server_of(event), domain_id = domain_of(event), pair = 0;
-    const int64_t *known = pairs.at;
-    for (; pair < count && (known[0] != domain_id || known[1] != server_id); pair++)
-        known += pairs.columns;
+    const PairRow *known = pairs.at;
+    for (; pair < count && (known->domain != domain_id || known->server != server_id); pair++)
+        known++;
     return pair;
 }
 
 /* Whether a group has a number that is not above the one noted last for its pair. */
-static inline bool is_step_back(const uint8_t *event, NumberRows pairs, const int64_t *state) {
-    int64_t pair = find_pair(event, pairs, state[Field_PAIRS]);
-    return pair < state[Field_PAIRS] && sequence_of(event) <= (uint64_t)pairs.at[pair * pairs.columns + 2];
+static inline bool is_step_back(const uint8_t *event, NumberRows pairs, const Field *state) {
+    int64_t pair = find_pair(event, pairs, state->pairs);
+    return pair < state->pairs && sequence_of(event) <= (uint64_t)ROW(PairRow, pairs, pair)->last;
 }
 
 /* Note the GTID of a group, and its turn; returns the row of its pair, -1 for no room. */
-static inline int64_t note_group(const uint8_t *event, NumberRows pairs, int64_t *state) {
-    int64_t count = state[Field_PAIRS], pair = find_pair(event, pairs, count);
+static inline int64_t note_group(const uint8_t *event, NumberRows pairs, Field *state) {
+    int64_t count = state->pairs, pair = find_pair(event, pairs, count);
     if (pair == pairs.rows)
         return -1;
-    int64_t *row = pairs.at + pair * pairs.columns;
+    PairRow *row = ROW(PairRow, pairs, pair);
     if (pair == count)
-        state[Field_PAIRS] = count + 1;
-    else if (sequence_of(event) <= (uint64_t)row[2])
-        state[Field_STEPS_BACK]++;
-    state[Field_NOTED]++;
-    row[0] = domain_of(event);
-    row[1] = server_of(event);
-    row[2] = (int64_t)sequence_of(event);
-    row[3] = state[Field_NOTED];
+        state->pairs = count + 1;
+    else if (sequence_of(event) <= (uint64_t)row->last)
+        state->steps_back++;
+    state->noted++;
+    row->domain = domain_of(event);
+    row->server = server_of(event);
+    row->last = (int64_t)sequence_of(event);
+    row->turn = state->noted;
     return pair;
 }

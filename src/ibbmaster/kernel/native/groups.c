@@ -7,10 +7,10 @@ together with `ibbmaster.replication.dump.framing`. */
 static int64_t gather_begin(Bytes pages, ShortRows table, int64_t row, int64_t end, Bytes begin) {
     int64_t position = 0;
     for (; row < end && position < begin.size; row++) {
-        const int32_t *chunk = table.at + row * COLUMNS;
-        if ((chunk[ChunkColumn_TYPE] & TYPE_MASK) == COMMIT) {
-            int64_t taken = min64(chunk[ChunkColumn_SIZE], begin.size - position);
-            memcpy(begin.at + position, pages.at + chunk[ChunkColumn_START] + CHUNK_HEADER, (size_t)taken);
+        const ChunkRow *chunk = ROW(ChunkRow, table, row);
+        if ((chunk->type & TYPE_MASK) == COMMIT) {
+            int64_t taken = min64(chunk->size, begin.size - position);
+            memcpy(begin.at + position, pages.at + chunk->start + CHUNK_HEADER, (size_t)taken);
             position += taken;
         }
     }
@@ -21,9 +21,9 @@ static int64_t gather_begin(Bytes pages, ShortRows table, int64_t row, int64_t e
 
 NULL if it is no GTID event, or something is out of band. */
 static inline const uint8_t *find_begin(Bytes pages, ShortRows table, int64_t row, int64_t end, Bytes begin) {
-    const int32_t *chunk = table.at + row * COLUMNS;
-    const uint8_t *source = pages.at + chunk[ChunkColumn_START] + CHUNK_HEADER;
-    int64_t size = chunk[ChunkColumn_SIZE];
+    const ChunkRow *chunk = ROW(ChunkRow, table, row);
+    const uint8_t *source = pages.at + chunk->start + CHUNK_HEADER;
+    int64_t size = chunk->size;
     if (size < 1 + GROUP_BEGIN && end > row + 1) {
         source = begin.at;
         size = gather_begin(pages, table, row, end, begin);
@@ -33,27 +33,27 @@ static inline const uint8_t *find_begin(Bytes pages, ShortRows table, int64_t ro
 
 /* Frame the group in a commit record's rows [row:end], and note it; nothing of it is left if that does not go. */
 static int64_t frame_group(Bytes pages, int64_t row, int64_t end, const Framing *framing) {
-    int64_t *state = framing->state.at;
+    Field *state = framing->state.at;
     const uint8_t *first = find_begin(pages, framing->table, row, end, framing->begin);
     if (!first || is_step_back(first, framing->pairs, state))
         return Status_FALLBACK;
     Mark before = mark_of(state);
     int64_t to_skip = 1, status = Status_DONE;
     for (; row < end && status == Status_DONE; row++) {
-        const int32_t *chunk = framing->table.at + row * COLUMNS;
-        if ((chunk[ChunkColumn_TYPE] & TYPE_MASK) == COMMIT) {
-            int64_t start = chunk[ChunkColumn_START] + CHUNK_HEADER;
-            frame_bytes(pages, start + to_skip, start + chunk[ChunkColumn_SIZE], framing, &status);
+        const ChunkRow *chunk = ROW(ChunkRow, framing->table, row);
+        if ((chunk->type & TYPE_MASK) == COMMIT) {
+            int64_t start = chunk->start + CHUNK_HEADER;
+            frame_bytes(pages, start + to_skip, start + chunk->size, framing, &status);
             to_skip = 0;
         }
     }
-    if (status == Status_DONE && (state[Field_EVENT_LEFT] || state[Field_HEAD_HELD]))
+    if (status == Status_DONE && (state->event_left || state->head_held))
         status = Status_FALLBACK;
     if (status == Status_DONE) {
         note_group(first, framing->pairs, state);
     } else {
         go_back(state, before);
-        state[Field_EVENT_LEFT] = state[Field_HEAD_HELD] = state[Field_EMPTY_TAIL] = 0;
+        state->event_left = state->head_held = state->empty_tail = 0;
     }
     return status;
 }
@@ -62,23 +62,23 @@ static int64_t frame_group(Bytes pages, int64_t row, int64_t end, const Framing 
 
 A pair is noted when another one comes, as that costs as much as an event. */
 static int64_t frame_run(Bytes pages, int64_t row, int64_t count, const Framing *framing) {
-    int64_t *state = framing->state.at;
+    Field *state = framing->state.at;
     NumberRows pairs = framing->pairs;
-    int64_t position = state[Field_OUT], sequence = state[Field_SEQUENCE], status = Status_DONE;
+    int64_t position = state->out, sequence = state->sequence, status = Status_DONE;
     ShortEvents whole = short_events(framing);
     whole.filters = 0; /* there are none, which the compiler does not know */
     whole.size_max = EVENT_MAX; /* a chunk has no event that is longer than a packet */
     const uint8_t *noted_last = NULL; /* the group that is to be noted; none yet */
     for (; row < count; row++) {
-        const int32_t *chunk = framing->table.at + row * COLUMNS;
-        if (chunk[ChunkColumn_TYPE] != (COMMIT | LAST)) {
+        const ChunkRow *chunk = ROW(ChunkRow, framing->table, row);
+        if (chunk->type != (COMMIT | LAST)) {
             if (is_begin(framing->table, row, COMMIT))
                 break;
             continue;
         }
-        int64_t start = chunk[ChunkColumn_START] + CHUNK_HEADER + 1, end = start - 1 + chunk[ChunkColumn_SIZE];
+        int64_t start = chunk->start + CHUNK_HEADER + 1, end = start - 1 + chunk->size;
         const uint8_t *event = pages.at + start;
-        if (event[-1] != 0 || !is_group_begin(event, end - start) || state[Field_PAIRS] >= pairs.rows - 1)
+        if (event[-1] != 0 || !is_group_begin(event, end - start) || state->pairs >= pairs.rows - 1)
             break;
         if (noted_last) {
             if (!is_same_pair(event, noted_last)) {
@@ -96,12 +96,12 @@ static int64_t frame_run(Bytes pages, int64_t row, int64_t count, const Framing 
         noted_last = event;
         position = after;
         sequence = number;
-        state[Field_GROUPS]++;
+        state->groups++;
     }
     if (noted_last)
         note_group(noted_last, pairs, state);
-    state[Field_OUT] = position;
-    state[Field_SEQUENCE] = sequence;
+    state->out = position;
+    state->sequence = sequence;
     return row;
 }
 
@@ -109,19 +109,19 @@ static int64_t frame_run(Bytes pages, int64_t row, int64_t count, const Framing 
 static int64_t last_run(ShortRows table, int64_t row) {
     int64_t found = -1;
     while (row-- > 0) {
-        const int32_t *chunk = table.at + row * COLUMNS;
-        if ((chunk[ChunkColumn_TYPE] & TYPE_MASK) == COMMIT)
+        const ChunkRow *chunk = ROW(ChunkRow, table, row);
+        if ((chunk->type & TYPE_MASK) == COMMIT)
             break;
         if (is_begin(table, row, OOB_DATA))
-            found = chunk[ChunkColumn_START];
+            found = chunk->start;
     }
     return found;
 }
 
 /* Have the place be that of the record in a row, if that is one of those that were indexed. */
-static inline void stop_at_row(ShortRows table, int64_t row, int64_t rows, int64_t *state) {
+static inline void stop_at_row(ShortRows table, int64_t row, int64_t rows, Field *state) {
     if (row < rows)
-        stop_at(table.at[row * COLUMNS + ChunkColumn_START], state);
+        stop_at(ROW(ChunkRow, table, row)->start, state);
 }
 
 /* The commit record that comes next: its row, and the one after its rows, or -1 if it goes on after all that were
@@ -133,15 +133,14 @@ typedef struct { int64_t row, end, rows, status; } Commit;
 With `runs`, groups on the way are framed, see `frame_run`. Pages are indexed one by one. */
 static inline bool find_commit_record(Bytes pages, int64_t count, const Framing *framing, bool runs, bool skips,
                                       Commit *commit) {
-    int64_t *state = framing->state.at;
+    Field *state = framing->state.at;
     ShortRows table = framing->table;
     bool is_cut = false; /* the current record continues after the rows */
     while (true) {
         if (commit->row == commit->rows || is_cut) {
-            if (commit->status != Status_NEED_MORE || state[Field_PAGE] >= count)
+            if (commit->status != Status_NEED_MORE || state->page >= count)
                 return false;
-            commit->rows =
-                index_chunks(pages, state[Field_PAGE] + 1, state, table, commit->rows, &commit->status);
+            commit->rows = index_chunks(pages, state->page + 1, state, table, commit->rows, &commit->status);
             is_cut = false;
             continue;
         }
@@ -154,7 +153,7 @@ static inline bool find_commit_record(Bytes pages, int64_t count, const Framing 
             continue;
         }
         commit->end = record_end(table, commit->row, commit->rows);
-        is_cut = commit->end < 0 && !(skips && table.at[commit->row * COLUMNS + ChunkColumn_SIZE] > GROUP_BEGIN);
+        is_cut = commit->end < 0 && !(skips && ROW(ChunkRow, table, commit->row)->size > GROUP_BEGIN);
         if (!is_cut)
             return true;
     }
@@ -166,25 +165,25 @@ Begins and ends where a record ends, or inside one that is skipped (`SKIP_TYPE`)
 `RUN` is noted. Groups with a part out of band, and everything that is not as it should be, are for the reference path:
 FALLBACK. */
 static int64_t frame_table(Bytes pages, int64_t count, const Framing *framing) {
-    int64_t *state = framing->state.at;
-    state[Field_GROUPS] = state[Field_SEGMENTS] = state[Field_SEGMENT_BYTES] = 0;
+    Field *state = framing->state.at;
+    state->groups = state->segments = state->segment_bytes = 0;
     Commit commit = {0, 0, 0, Status_NEED_MORE};
-    while (find_commit_record(pages, count, framing, state[Field_FILTERS] == 0, false, &commit)) {
+    while (find_commit_record(pages, count, framing, state->filters == 0, false, &commit)) {
         int64_t framed = Status_FULL;
-        if (state[Field_PAIRS] + 1 < framing->pairs.rows) {
+        if (state->pairs + 1 < framing->pairs.rows) {
             framed = frame_group(pages, commit.row, commit.end, framing);
-            if (framed == Status_FULL && state[Field_GROUPS] == 0)
+            if (framed == Status_FULL && state->groups == 0)
                 framed = Status_FALLBACK;
         }
         if (framed != Status_DONE) {
             commit.status = framed;
             break;
         }
-        state[Field_GROUPS]++;
+        state->groups++;
         commit.row = commit.end;
     }
-    bool is_in_node = commit.row == commit.rows && state[Field_SKIP_TYPE] == OOB_DATA;
-    state[Field_RUN] = is_in_node ? last_run(framing->table, commit.rows) : -1;
+    bool is_in_node = commit.row == commit.rows && state->skip_type == OOB_DATA;
+    state->run = is_in_node ? last_run(framing->table, commit.rows) : -1;
     stop_at_row(framing->table, commit.row, commit.rows, state);
     return commit.status;
 }
@@ -195,8 +194,8 @@ See `is_skipped`. Continues after the first chunks of a group whose rest is not 
 not to be skipped, or is not as it should be. */
 KERNEL(skip_table) {
     const Framing *framing = &a->framing;
-    int64_t *state = framing->state.at;
-    state[Field_GROUPS] = 0;
+    Field *state = framing->state.at;
+    state->groups = 0;
     Commit commit = {0, 0, 0, Status_NEED_MORE};
     while (find_commit_record(a->pages, a->count, framing, false, true, &commit)) {
         bool is_whole = commit.end >= 0;
@@ -208,7 +207,7 @@ KERNEL(skip_table) {
             commit.status = Status_FALLBACK;
             break;
         }
-        state[Field_GROUPS]++;
+        state->groups++;
         commit.row = end;
         if (is_last) {
             commit.status = Status_DONE;
@@ -222,17 +221,18 @@ KERNEL(skip_table) {
 /* Frame the events in a chunk of an out-of-band record without the first `TO_SKIP` bytes; DONE if all went.
 
 Else the place is that chunk, and what was framed of it is to be skipped next time. */
-static int64_t frame_node_chunk(Bytes pages, const int32_t *chunk, const Framing *framing) {
-    int64_t *state = framing->state.at, status;
-    int64_t start = chunk[ChunkColumn_START] + CHUNK_HEADER, end = start + chunk[ChunkColumn_SIZE];
-    int64_t first = min64(start + state[Field_TO_SKIP], end);
-    state[Field_TO_SKIP] -= first - start;
+static int64_t frame_node_chunk(Bytes pages, const ChunkRow *chunk, const Framing *framing) {
+    Field *state = framing->state.at;
+    int64_t status;
+    int64_t start = chunk->start + CHUNK_HEADER, end = start + chunk->size;
+    int64_t first = min64(start + state->to_skip, end);
+    state->to_skip -= first - start;
     int64_t stopped = frame_bytes(pages, first, end, framing, &status);
     if (status != Status_DONE) {
-        stop_at(chunk[ChunkColumn_START], state);
-        if (chunk[ChunkColumn_TYPE] & CONT)
-            state[Field_SKIP_TYPE] = OOB_DATA;
-        state[Field_TO_SKIP] += stopped - start;
+        stop_at(chunk->start, state);
+        if (chunk->type & CONT)
+            state->skip_type = OOB_DATA;
+        state->to_skip += stopped - start;
     }
     return status;
 }
@@ -242,20 +242,20 @@ static int64_t frame_node_chunk(Bytes pages, const int32_t *chunk, const Framing
 Without the first `TO_SKIP` bytes. DONE after the record; NEED_MORE at the end of the block; FULL where the output ends;
 FALLBACK where the pages or events are not as they should be. Output and `SEGMENTS` continue from what they were. */
 static int64_t frame_node(Bytes pages, int64_t count, const Framing *framing) {
-    int64_t *state = framing->state.at;
-    bool is_begun = state[Field_SKIP_TYPE] == OOB_DATA;
+    Field *state = framing->state.at;
+    bool is_begun = state->skip_type == OOB_DATA;
     Chunks chunks = {0, 0, Status_NEED_MORE};
-    const int32_t *chunk;
+    const ChunkRow *chunk;
     while ((chunk = next_chunk(pages, count, state, framing->table, &chunks))) {
-        if ((chunk[ChunkColumn_TYPE] & TYPE_MASK) != OOB_DATA) {
+        if ((chunk->type & TYPE_MASK) != OOB_DATA) {
             if (is_begun)
                 continue; /* a state or dummy record inside */
-            stop_at(chunk[ChunkColumn_START], state);
+            stop_at(chunk->start, state);
             return Status_FALLBACK;
         }
         is_begun = true;
         int64_t framed = frame_node_chunk(pages, chunk, framing);
-        if (framed != Status_DONE || chunk[ChunkColumn_TYPE] & LAST)
+        if (framed != Status_DONE || chunk->type & LAST)
             return framed;
     }
     return chunks.status == Status_NO_DATA ? Status_FALLBACK : chunks.status;
@@ -263,15 +263,15 @@ static int64_t frame_node(Bytes pages, int64_t count, const Framing *framing) {
 
 /* Go on with the node that an out-of-band record is: DONE if it is one of those of the way, or of another group, or
 FULL where more nodes are wanted; FALLBACK where a node was passed. */
-static int64_t find_way_node(int64_t place, NumberRows nodes, int64_t *state, int64_t *progress) {
-    if (progress[Progress_NODE] == nodes.rows)
-        return progress[Progress_HAS_MORE] ? Status_FULL : Status_DONE;
-    const int64_t *node = nodes.at + progress[Progress_NODE] * NodeColumn_COLUMNS;
-    if (node[NodeColumn_PLACE] == place) {
-        progress[Progress_IS_BEGUN] = 1;
-        state[Field_TO_SKIP] = node[NodeColumn_HEADER_SIZE];
+static int64_t find_way_node(int64_t place, NumberRows nodes, Field *state, Progress *progress) {
+    if (progress->node == nodes.rows)
+        return progress->has_more ? Status_FULL : Status_DONE;
+    const NodeRow *node = ROW(NodeRow, nodes, progress->node);
+    if (node->place == place) {
+        progress->is_begun = 1;
+        state->to_skip = node->header_size;
     }
-    return node[NodeColumn_PLACE] < place ? Status_FALLBACK : Status_DONE;
+    return node->place < place ? Status_FALLBACK : Status_DONE;
 }
 
 /* Frame the events in the out-of-band nodes on the way to a commit record, and check all of that way.
@@ -280,37 +280,37 @@ static int64_t find_way_node(int64_t place, NumberRows nodes, int64_t *state, in
 commit record at `COMMIT`, if that is where one record ends and the next begins, and no other came before; NEED_MORE at
 the end of the block; FULL where the output or the nodes at hand end; else as `frame_node`. */
 static int64_t frame_way(Bytes pages, int64_t count, int64_t base, NumberRows nodes, const Framing *framing,
-                         int64_t *progress) {
-    int64_t *state = framing->state.at;
-    state[Field_VERIFIED] = 0;
-    state[Field_END] = progress[Progress_COMMIT] - base;
+                         Progress *progress) {
+    Field *state = framing->state.at;
+    state->verified = 0;
+    state->end = progress->commit - base;
     Chunks chunks = {0, 0, Status_NEED_MORE};
-    const int32_t *chunk;
+    const ChunkRow *chunk;
     while ((chunk = next_chunk(pages, count, state, framing->table, &chunks))) {
-        int64_t type_byte = chunk[ChunkColumn_TYPE], begin = chunk[ChunkColumn_START], found = Status_DONE;
+        int64_t type_byte = chunk->type, begin = chunk->start, found = Status_DONE;
         if ((type_byte & TYPE_MASK) == COMMIT)
             found = Status_FALLBACK;
         else if ((type_byte & TYPE_MASK) != OOB_DATA)
             continue;
-        else if (!(type_byte & CONT) && !progress[Progress_IS_BEGUN])
+        else if (!(type_byte & CONT) && !progress->is_begun)
             found = find_way_node(base + begin, nodes, state, progress);
         if (found != Status_DONE) {
             stop_at(begin, state);
             return found;
         }
-        if (!progress[Progress_IS_BEGUN])
+        if (!progress->is_begun)
             continue;
         found = frame_node_chunk(pages, chunk, framing);
         if (found != Status_DONE)
             return found;
         if (type_byte & LAST) {
-            progress[Progress_IS_BEGUN] = 0;
-            progress[Progress_NODE]++;
+            progress->is_begun = 0;
+            progress->node++;
         }
     }
     if (chunks.status != Status_NO_DATA)
         return chunks.status;
-    bool is_there = base + state[Field_PAGE] * PAGE + state[Field_OFFSET] == progress[Progress_COMMIT];
+    bool is_there = base + state->page * PAGE + state->offset == progress->commit;
     return is_there && is_between_records(state) ? Status_DONE : Status_FALLBACK;
 }
 

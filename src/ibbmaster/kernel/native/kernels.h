@@ -11,6 +11,14 @@ each kernel. Numbers wrap around (-fwrapv), nothing is allocated, and every leng
 
 #include "fields.h"
 
+/* A row of a table. */
+#define ROW(type, table, number) ((type *)(table).at + (number))
+
+/* A place in a table of plain numbers. */
+static inline int64_t *number_at(NumberRows table, int64_t row, int64_t column) {
+    return (int64_t *)table.at + row * table.columns + column;
+}
+
 /* A function that Python calls: `a` are its arguments; where it gives two words, `more` is the second. */
 #define KERNEL(name) int64_t ibbmaster_##name(const name##_args *a, __attribute__((unused)) int64_t *more)
 

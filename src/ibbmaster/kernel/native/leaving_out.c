@@ -11,12 +11,11 @@ It hands back each group about which more is to be decided. The references: `ibb
 static int64_t verdict_of(const uint8_t *named, int64_t size, const uint8_t *names, NumberRows tables) {
     int64_t digest = crc32(named, size, 0), mask = tables.rows - 1;
     for (int64_t row = digest & mask;; row = (row + 1) & mask) {
-        const int64_t *table = tables.at + row * TableRow_COLUMNS;
-        if (table[TableRow_BYTES] == 0)
+        const TableRow *table = ROW(TableRow, tables, row);
+        if (table->bytes == 0)
             return UNKNOWN;
-        if (table[TableRow_HASH] == digest && table[TableRow_BYTES] == size &&
-            memcmp(names + table[TableRow_OFFSET], named, (size_t)size) == 0)
-            return table[TableRow_VERDICT];
+        if (table->hash == digest && table->bytes == size && memcmp(names + table->offset, named, (size_t)size) == 0)
+            return table->verdict;
     }
 }
 
@@ -53,13 +52,14 @@ static inline bool has_rows(int64_t event_type) {
 /* Whether the group of a GTID event is of a domain and a server that are chosen. */
 static bool is_chosen(const uint8_t *event, NumberRows numbers) {
     bool has_domains = false, has_servers = false, is_of_domain = false, is_of_server = false;
-    for (const int64_t *row = numbers.at; row < numbers.at + 3 * numbers.rows; row += 3) {
-        if (row[0] == CHOSEN_DOMAIN) {
+    const NumberRule *rule = numbers.at;
+    for (int64_t row = 0; row < numbers.rows; row++, rule++) {
+        if (rule->what == CHOSEN_DOMAIN) {
             has_domains = true;
-            is_of_domain = is_of_domain || row[1] == domain_of(event);
+            is_of_domain = is_of_domain || rule->old == domain_of(event);
         } else {
             has_servers = true;
-            is_of_server = is_of_server || row[1] == server_of(event);
+            is_of_server = is_of_server || rule->old == server_of(event);
         }
     }
     return (is_of_domain || !has_domains) && (is_of_server || !has_servers);
@@ -118,16 +118,17 @@ of the events of tables, `opened` has room for those of one group. Packets and t
 SEQUENCE. Returns a `FilterStatus`. */
 KERNEL(leave_out) {
     const uint8_t *source = a->source.at;
-    int64_t *state = a->state.at, *opened = a->opened.at, size = a->source.size;
+    FilterField *state = a->state.at;
+    int64_t *opened = a->opened.at, size = a->source.size;
     uint8_t *out = a->out.at;
-    int64_t prefix_size = state[FilterField_PREFIX_SIZE];
-    bool by_table = state[FilterField_BY_TABLE];
-    int64_t offset = state[FilterField_READ_AT], position = state[FilterField_OUT];
-    int64_t sequence = state[FilterField_SEQUENCE];
+    int64_t prefix_size = state->prefix_size;
+    bool by_table = state->by_table;
+    int64_t offset = state->read_at, position = state->out;
+    int64_t sequence = state->sequence;
     while (offset < size) {
-        state[FilterField_READ_AT] = offset;
-        state[FilterField_OUT] = position;
-        state[FilterField_SEQUENCE] = sequence;
+        state->read_at = offset;
+        state->out = position;
+        state->sequence = sequence;
         int64_t end = packet_end(source, offset, size, prefix_size), before = 4 + prefix_size;
         const uint8_t *event = source + offset + before;
         if (end < 0 || event[TYPE_OFFSET] != GTID_EVENT || position + EMPTIED_MAX + end - offset > a->out.size)
@@ -171,7 +172,7 @@ KERNEL(leave_out) {
                     if (named > 0)
                         verdict = verdict_of(event + NAMES_AT, named, a->names.at, a->tables);
                     if (verdict == UNKNOWN) {
-                        state[FilterField_TABLE_AT] = offset + before;
+                        state->table_at = offset + before;
                         return FilterStatus_TABLE;
                     }
                     takes = verdict == KEPT;
@@ -212,8 +213,8 @@ KERNEL(leave_out) {
         if (kind == STANDALONE && has_left_out && !has_kept)
             return FilterStatus_GROUP;
     }
-    state[FilterField_READ_AT] = offset;
-    state[FilterField_OUT] = position;
-    state[FilterField_SEQUENCE] = sequence;
+    state->read_at = offset;
+    state->out = position;
+    state->sequence = sequence;
     return FilterStatus_DONE;
 }

@@ -159,22 +159,23 @@ static uint8_t *put_letters(uint8_t *at, const uint8_t *bytes, int64_t size, con
 KERNEL(write_heads) {
     int64_t *offsets = a->offsets.at;
     uint8_t *at = a->out.at + offsets[0], *end = a->out.at + a->out.size;
-    const int64_t *note = a->note_offsets.at, *steps_end = a->steps.at + a->steps.rows * LineColumn_COLUMNS;
+    const int64_t *note = a->note_offsets.at;
+    const LineRow *steps_end = ROW(LineRow, a->steps, a->steps.rows);
     for (int64_t row = 0; row < a->groups.rows; row++, note++) {
-        const int64_t *group = a->groups.at + row * GroupColumn_COLUMNS;
+        const GroupRow *group = ROW(GroupRow, a->groups, row);
         offsets[row] = at - a->out.at;
-        for (const int64_t *step = a->steps.at; step < steps_end; step += LineColumn_COLUMNS) {
-            at = put_bytes(at, end, a->store, step[LineColumn_START], step[LineColumn_SIZE]);
-            switch (step[LineColumn_OP]) {
+        for (const LineRow *step = a->steps.at; step < steps_end; step++) {
+            at = put_bytes(at, end, a->store, step->start, step->size);
+            switch (step->op) {
             case LineOp_GTID:
                 at = put_gtid(at, group);
                 break;
             case LineOp_MOMENT:
-                at = put_moment(at, moment_of(group[GroupColumn_TIMESTAMP], 0), 'T', 0);
+                at = put_moment(at, moment_of(group->timestamp, 0), 'T', 0);
                 *at++ = 'Z';
                 break;
             case LineOp_GROUP:
-                at = put_number(at, (uint64_t)(group[step[LineColumn_FIRST]] * step[LineColumn_SECOND]), 1);
+                at = put_number(at, (uint64_t)(((const int64_t *)group)[step->first] * step->second), 1);
                 break;
             case LineOp_NOTE:
                 at = put_bytes(at, end, a->notes, note[0], note[1] - note[0]);
@@ -189,11 +190,11 @@ KERNEL(write_heads) {
 /* Write the value of a step that is not NULL, of `size` bytes or, of a choice, -1 if there is none such.
 
 Returns the place behind it, or NULL if it is for the reference. */
-static inline uint8_t *put_step(uint8_t *at, const uint8_t *end, Bytes data, const int64_t *step, const LinePlan *plan,
+static inline uint8_t *put_step(uint8_t *at, const uint8_t *end, Bytes data, const LineRow *step, const LinePlan *plan,
                                 const int64_t *slot, const int64_t *behind, int64_t size) {
-    int64_t value = *slot, first = step[LineColumn_FIRST], second = step[LineColumn_SECOND];
-    const int64_t *choices = plan->choices.at + 2 * first;
-    switch (step[LineColumn_OP]) {
+    int64_t value = *slot, first = step->first, second = step->second;
+    const int64_t *choices = number_at(plan->choices, first, 0);
+    switch (step->op) {
     case LineOp_INTEGER:
         value = second ? floor_div(value, second) : value;
         return first ? put_signed(at, value) : put_number(at, (uint64_t)value, 1);
@@ -228,19 +229,18 @@ static inline uint8_t *put_step(uint8_t *at, const uint8_t *end, Bytes data, con
 
 /* Write a row as a line; NULL, and why in `status`, if it has no room or a value is for the reference. */
 static inline uint8_t *put_line(uint8_t *at, const uint8_t *end, Bytes data, const LinePlan *plan, const Decoded *rows,
-                                int64_t *state, int64_t *number, int64_t *status) {
-    int64_t row = state[LineField_ROW], group = rows->row_groups.at[row], kind = rows->row_kinds.at[row];
-    NumberRows values = rows->values, sides = plan->side_offsets;
+                                LineField *state, int64_t *number, int64_t *status) {
+    int64_t row = state->row, group = rows->row_groups.at[row], kind = rows->row_kinds.at[row];
     Bytes store = plan->store;
     const uint8_t *room = end - SLACK;
-    const int64_t *program = plan->programs.at + 2 * (kind >> KIND_BITS);
+    const int64_t *program = number_at(plan->programs, kind >> KIND_BITS, 0);
     *status = LineStatus_FULL;
     for (int64_t index = program[0]; index < program[0] + program[1]; index++) {
-        const int64_t *step = plan->steps.at + index * LineColumn_COLUMNS;
-        if (room - at < step[LineColumn_SIZE] + VALUE_SIZE_MAX)
+        const LineRow *step = ROW(LineRow, plan->steps, index);
+        if (room - at < step->size + VALUE_SIZE_MAX)
             return NULL;
-        at = put_bytes(at, end, store, step[LineColumn_START], step[LineColumn_SIZE]);
-        int64_t op = step[LineColumn_OP], first = step[LineColumn_FIRST], place = row + step[LineColumn_IS_AFTER];
+        at = put_bytes(at, end, store, step->start, step->size);
+        int64_t op = step->op, first = step->first, place = row + step->is_after;
         if (op == LineOp_TEXT)
             continue;
         if (op == LineOp_NUMBER) {
@@ -249,41 +249,40 @@ static inline uint8_t *put_line(uint8_t *at, const uint8_t *end, Bytes data, con
             continue;
         }
         if (op == LineOp_HEAD || op == LineOp_SIDE) {
-            const int64_t *offset = op == LineOp_HEAD
-                                        ? plan->head_offsets.at + first * state[LineField_GROUPS] + group
-                                        : sides.at + first * sides.columns + place - state[LineField_SIDE_ROW];
+            const int64_t *offset = op == LineOp_HEAD ? plan->head_offsets.at + first * state->groups + group
+                                                      : number_at(plan->side_offsets, first, place - state->side_row);
             int64_t size = offset[1] - offset[0];
             if (room - at < size)
                 return NULL;
             at = put_bytes(at, end, op == LineOp_HEAD ? plan->heads : plan->sides, offset[0], size);
             continue;
         }
-        int64_t slot = step[LineColumn_SLOT];
+        int64_t slot = step->slot;
         if (!rows->valid.at[slot * rows->valid.columns + place]) {
-            at = put_bytes(at, end, store, step[LineColumn_NULL], step[LineColumn_NULL_SIZE]);
+            at = put_bytes(at, end, store, step->null, step->null_size);
             continue;
         }
-        const int64_t *slot_at = values.at + slot * values.columns + place, *behind = slot_at + values.columns;
+        const int64_t *slot_at = number_at(rows->values, slot, place), *behind = slot_at + rows->values.columns;
         int64_t size = 0, needed = 0;
         if (op == LineOp_CHOICE) {
-            bool is_there = 0 <= *slot_at && *slot_at < step[LineColumn_SECOND];
-            size = is_there ? plan->choices.at[2 * (first + *slot_at) + 1] : -1;
+            bool is_there = 0 <= *slot_at && *slot_at < step->second;
+            size = is_there ? *number_at(plan->choices, first + *slot_at, 1) : -1;
             needed = size;
         } else if (op != LineOp_INTEGER && op != LineOp_UNSCALED) {
             size = *behind;
             needed = 6 * max64(size, first);
         }
-        int64_t opening = step[LineColumn_OPENING_SIZE], closing = step[LineColumn_CLOSING_SIZE];
+        int64_t opening = step->opening_size, closing = step->closing_size;
         if (room - at < needed + opening + closing + VALUE_SIZE_MAX)
             return NULL;
-        at = put_bytes(at, end, store, step[LineColumn_OPENING], opening);
+        at = put_bytes(at, end, store, step->opening, opening);
         at = put_step(at, end, data, step, plan, slot_at, behind, size);
         if (!at) {
-            state[LineField_STEP] = index;
+            state->step = index;
             *status = LineStatus_FALLBACK;
             return NULL;
         }
-        at = put_bytes(at, end, store, step[LineColumn_CLOSING], closing);
+        at = put_bytes(at, end, store, step->closing, closing);
     }
     return at;
 }
@@ -292,18 +291,19 @@ static inline uint8_t *put_line(uint8_t *at, const uint8_t *end, Bytes data, con
 KERNEL(write_lines) {
     const LinePlan plan = a->plan; /* copies, which no byte that is written can change */
     const Decoded rows = a->rows;
-    int64_t *state = a->state.at, status;
-    while (state[LineField_ROW] < state[LineField_ROWS]) {
-        int64_t row = state[LineField_ROW], kind = rows.row_kinds.at[row], group = rows.row_groups.at[row];
-        int64_t number = group == state[LineField_GROUP] ? state[LineField_NUMBER] : 0;
-        uint8_t *begin = a->out.at + state[LineField_OUT], *out_end = a->out.at + a->out.size;
+    LineField *state = a->state.at;
+    int64_t status;
+    while (state->row < state->rows) {
+        int64_t row = state->row, kind = rows.row_kinds.at[row], group = rows.row_groups.at[row];
+        int64_t number = group == state->group ? state->number : 0;
+        uint8_t *begin = a->out.at + state->out, *out_end = a->out.at + a->out.size;
         uint8_t *at = put_line(begin, out_end, a->data, &plan, &rows, state, &number, &status);
         if (!at)
             return status;
-        state[LineField_OUT] = at - a->out.at;
-        state[LineField_GROUP] = group;
-        state[LineField_NUMBER] = number;
-        state[LineField_ROW] += (kind & ((1 << KIND_BITS) - 1)) == UPDATE_BEFORE ? 2 : 1;
+        state->out = at - a->out.at;
+        state->group = group;
+        state->number = number;
+        state->row += (kind & ((1 << KIND_BITS) - 1)) == UPDATE_BEFORE ? 2 : 1;
     }
     return LineStatus_END;
 }

@@ -67,11 +67,11 @@ static bool read_header(int64_t file, int64_t place, uint8_t *page, int64_t *hea
 }
 
 /* A node that is still to be looked at. */
-static inline void put_unread(int64_t *unread, int64_t place, int64_t number, bool is_leftmost) {
-    unread[UnreadNodeColumn_PLACE] = place;
-    unread[UnreadNodeColumn_NUMBER] = number;
-    unread[UnreadNodeColumn_IS_LEFTMOST] = is_leftmost;
-    unread[UnreadNodeColumn_HEADER_SIZE] = 0;
+static inline void put_unread(UnreadNodeRow *unread, int64_t place, int64_t number, bool is_leftmost) {
+    unread->place = place;
+    unread->number = number;
+    unread->is_leftmost = is_leftmost;
+    unread->header_size = 0;
 }
 
 /* Note the nodes that come next in `nodes`, as many as there is room for; gives how many, and why no more.
@@ -79,45 +79,45 @@ static inline void put_unread(int64_t *unread, int64_t place, int64_t number, bo
 `path` is what is left to look at, at first the last node of the stream. DONE after the last node, FULL where there are
 more; FALLBACK where a node is in another file, or something is not as it should be: then the reference says what. */
 KERNEL(find_nodes) {
-    int64_t *search = a->search.at, *header = a->header.at, found = 0;
+    NodeScan *search = a->search.at;
+    int64_t *header = a->header.at, found = 0;
     NumberRows path = a->path;
     *more = Status_FALLBACK;
-    while (search[NodeScan_PATH] > 0 && found < a->nodes.rows) {
-        int64_t row = search[NodeScan_PATH] - 1;
-        int64_t *unread = path.at + row * UnreadNodeColumn_COLUMNS;
-        int64_t place = unread[UnreadNodeColumn_PLACE], number = unread[UnreadNodeColumn_NUMBER];
-        if (unread[UnreadNodeColumn_HEADER_SIZE] > 0) { /* all that comes before it was given */
-            if (number != search[NodeScan_NEXT] || (number == 0 && place != search[NodeScan_FIRST]))
+    while (search->path > 0 && found < a->nodes.rows) {
+        int64_t row = search->path - 1;
+        UnreadNodeRow *unread = ROW(UnreadNodeRow, path, row);
+        int64_t place = unread->place, number = unread->number;
+        if (unread->header_size > 0) { /* all that comes before it was given */
+            if (number != search->next || (number == 0 && place != search->first))
                 return found;
-            int64_t *node = a->nodes.at + found * NodeColumn_COLUMNS;
-            node[NodeColumn_FILE_NO] = search[NodeScan_FILE_NO];
-            node[NodeColumn_PLACE] = place;
-            node[NodeColumn_HEADER_SIZE] = unread[UnreadNodeColumn_HEADER_SIZE];
+            NodeRow *node = ROW(NodeRow, a->nodes, found);
+            node->file_no = search->file_no;
+            node->place = place;
+            node->header_size = unread->header_size;
             found++;
-            search[NodeScan_NEXT]++;
-            search[NodeScan_PATH]--;
+            search->next++;
+            search->path--;
             continue;
         }
         if (!read_header(a->file, place, a->page.at, header))
             return found;
         int64_t index = header[0], left_file = header[1], left = header[2], right_file = header[3], right = header[4];
         bool has_left = left_file != 0 || left != 0, has_right = right_file != 0 || right != 0;
-        if ((number >= 0 && number != index) ||
-            (has_left && (!has_right || left_file != search[NodeScan_FILE_NO])) ||
-            (has_right && right_file != search[NodeScan_FILE_NO]) || has_right == (index == 0) || row + 3 > path.rows)
+        if ((number >= 0 && number != index) || (has_left && (!has_right || left_file != search->file_no)) ||
+            (has_right && right_file != search->file_no) || has_right == (index == 0) || row + 3 > path.rows)
             return found;
-        unread[UnreadNodeColumn_NUMBER] = index;
-        unread[UnreadNodeColumn_HEADER_SIZE] = header[5];
-        bool is_leftmost = unread[UnreadNodeColumn_IS_LEFTMOST];
+        unread->number = index;
+        unread->header_size = header[5];
+        bool is_leftmost = unread->is_leftmost;
         if (has_right && (has_left || is_leftmost))
-            put_unread(path.at + ++row * UnreadNodeColumn_COLUMNS, right, index - 1, is_leftmost && !has_left);
+            put_unread(ROW(UnreadNodeRow, path, ++row), right, index - 1, is_leftmost && !has_left);
         if (has_left)
-            put_unread(path.at + ++row * UnreadNodeColumn_COLUMNS, left, -1, is_leftmost);
-        search[NodeScan_PATH] = row + 1;
+            put_unread(ROW(UnreadNodeRow, path, ++row), left, -1, is_leftmost);
+        search->path = row + 1;
     }
-    if (search[NodeScan_PATH] > 0)
+    if (search->path > 0)
         *more = Status_FULL;
-    else if (search[NodeScan_NEXT] == search[NodeScan_NODES])
+    else if (search->next == search->nodes)
         *more = Status_DONE;
     return found;
 }

@@ -3,10 +3,10 @@
 The reference: `ibbmaster.logs.classic.series_writer`. */
 
 /* Write the group data[start:end] to `out`; how many bytes, -1 for the reference. */
-static int64_t place_group(const uint8_t *data, int64_t start, int64_t end, int64_t *numbers, const Roles *roles,
+static int64_t place_group(const uint8_t *data, int64_t start, int64_t end, PlacedField *numbers, const Roles *roles,
                            uint8_t *out) {
-    int64_t checksum_bytes = numbers[PlacedField_CHECKSUM_BYTES];
-    int64_t file_offset = numbers[PlacedField_FILE_OFFSET], position = 0;
+    int64_t checksum_bytes = numbers->checksum_bytes;
+    int64_t file_offset = numbers->file_offset, position = 0;
     int64_t kind = group_kind(data + start, size_of(data + start));
     if (kind == NO_GROUP)
         return -1;
@@ -18,19 +18,18 @@ static int64_t place_group(const uint8_t *data, int64_t start, int64_t end, int6
         size = size_of(event);
         bool is_first = at == start, is_last = at + size == end;
         int64_t role = is_first ? CONTINUES : event_role(event, size, role_of[event[TYPE_OFFSET]]);
-        if ((role != CONTINUES && role != ENDS) || (role == ENDS) != is_last ||
-            event[TYPE_OFFSET] > numbers[PlacedField_TYPE_MAX])
+        if ((role != CONTINUES && role != ENDS) || (role == ENDS) != is_last || event[TYPE_OFFSET] > numbers->type_max)
             return -1;
         memcpy(placed, event, (size_t)size);
         file_offset += size + checksum_bytes;
         store32(placed + SIZE_OFFSET, size + checksum_bytes);
-        bool says = is_first || is_last || numbers[PlacedField_SAYS_ALL];
+        bool says = is_first || is_last || numbers->says_all;
         store32(placed + LOG_POS_OFFSET, says ? file_offset : 0);
         if (checksum_bytes > 0)
             store32(placed + size, crc32(placed, size, 0));
         position += size + checksum_bytes;
     }
-    numbers[PlacedField_FILE_OFFSET] = file_offset;
+    numbers->file_offset = file_offset;
     return position;
 }
 
@@ -38,10 +37,11 @@ static int64_t place_group(const uint8_t *data, int64_t start, int64_t end, int6
 
 That is one for which there is no room in `out`, one after a file that is full, or one for the reference. */
 KERNEL(place_groups) {
-    int64_t *numbers = a->numbers.at, row = a->first, position = numbers[PlacedField_OUT];
-    while (row < a->count && numbers[PlacedField_FILE_OFFSET] < numbers[PlacedField_FILE_MAX]) {
-        const int64_t *group = a->groups.at + row * GroupColumn_COLUMNS;
-        int64_t start = group[GroupColumn_START], end = group[GroupColumn_END];
+    PlacedField *numbers = a->numbers.at;
+    int64_t row = a->first, position = numbers->out;
+    while (row < a->count && numbers->file_offset < numbers->file_max) {
+        const GroupRow *group = ROW(GroupRow, a->groups, row);
+        int64_t start = group->start, end = group->end;
         int64_t size_max = end - start + CHECKSUM_SIZE * ((end - start) / EVENT_HEADER + 1) + EVENT_HEADER;
         if (size_max > a->out.size - position)
             break;
@@ -51,6 +51,6 @@ KERNEL(place_groups) {
         position += size;
         row++;
     }
-    numbers[PlacedField_OUT] = position;
+    numbers->out = position;
     return row;
 }

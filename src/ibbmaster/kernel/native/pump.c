@@ -11,14 +11,12 @@ that reads pages and verifies them while they are in the cache of the core. */
 #define PAGES_PER_LOOK 16
 #define SEND_MIN (1 << 17) /* bytes of output that are worth a call by themselves */
 #define READ_MAX (1 << 28) /* bytes of a file in one call: where nothing is framed, it may have to end */
-#define BYTES_PER_READ (1 << 18)      /* of a traditional file: with what is made of it in the second cache of a core */
+#define BYTES_PER_READ (1 << 18) /* of a traditional file: with what is made of it in the second cache of a core */
 #define BYTES_PER_LONG_READ (1 << 20) /* of groups that are longer */
-#define WAIT_MS 10         /* for a socket that takes nothing, before the caller shall wait in a better way */
+#define WAIT_MS 10 /* for a socket that takes nothing, before the caller shall wait in a better way */
 
 /* Have pieces wait for each other until a packet of the network is full, or no longer; a few wake-ups fewer. */
-static void cork(int64_t socket, int is_on) {
-    setsockopt((int)socket, IPPROTO_TCP, TCP_CORK, &is_on, sizeof is_on);
-}
+static void cork(int64_t socket, int is_on) { setsockopt((int)socket, IPPROTO_TCP, TCP_CORK, &is_on, sizeof is_on); }
 
 /* What was done with a corked socket. */
 static int64_t uncorked(int64_t socket, int64_t status) {
@@ -37,17 +35,17 @@ static bool is_writable(int64_t socket) {
 
 /* Put what was framed in order: pieces of the output, with the segments of the source between. */
 static int64_t gather(Bytes source, const Framing *framing, struct iovec *vectors) {
-    const int64_t *state = framing->state.at;
+    const Field *state = framing->state.at;
     int64_t count = 0, position = 0;
-    for (int64_t index = 0; index <= state[Field_SEGMENTS]; index++) {
-        const int64_t *segment = index < state[Field_SEGMENTS] ? framing->segments.at + 3 * index : NULL;
-        int64_t end = segment ? segment[0] : state[Field_OUT];
+    for (int64_t index = 0; index <= state->segments; index++) {
+        const Segment *segment = index < state->segments ? ROW(Segment, framing->segments, index) : NULL;
+        int64_t end = segment ? segment->at : state->out;
         if (position < end) {
             vectors[count++] = (struct iovec){framing->out.at + position, (size_t)(end - position)};
             position = end;
         }
         if (segment)
-            vectors[count++] = (struct iovec){source.at + segment[1], (size_t)segment[2]};
+            vectors[count++] = (struct iovec){source.at + segment->start, (size_t)segment->size};
     }
     return count;
 }
@@ -56,10 +54,11 @@ static int64_t gather(Bytes source, const Framing *framing, struct iovec *vector
 
 The output is empty then. `rest` is as long as `out`, and all that was framed is no longer: see `frame_bytes`. */
 static bool send_framed(int64_t socket, Bytes source, const Framing *framing, const Sending *sending) {
-    int64_t *state = framing->state.at, *progress = sending->progress.at;
+    Field *state = framing->state.at;
+    Progress *progress = sending->progress.at;
     struct iovec *vectors = (struct iovec *)sending->vectors.at;
     int64_t count = gather(source, framing, vectors), first = 0; /* of the pieces that are to be sent still */
-    progress[Progress_FRAMED] += state[Field_OUT] + state[Field_SEGMENT_BYTES];
+    progress->framed += state->out + state->segment_bytes;
     bool is_retry = false;
     while (first < count) {
         struct msghdr message = {.msg_iov = vectors + first, .msg_iovlen = (size_t)(count - first)};
@@ -78,13 +77,13 @@ static bool send_framed(int64_t socket, Bytes source, const Framing *framing, co
             is_retry = true;
         }
     }
-    state[Field_OUT] = state[Field_SEGMENTS] = state[Field_SEGMENT_BYTES] = 0;
+    state->out = state->segments = state->segment_bytes = 0;
     int64_t filled = 0;
     for (; first < count; first++) {
         memcpy(sending->rest.at + filled, vectors[first].iov_base, vectors[first].iov_len);
         filled += (int64_t)vectors[first].iov_len;
     }
-    progress[Progress_REST] = filled;
+    progress->rest = filled;
     return filled == 0;
 }
 
@@ -130,39 +129,40 @@ Returns why it stopped: FULL also where the budget is used, or the socket takes 
 out-of-band records begin, and COMMIT is the place of their commit record, as the heads of chunks say, or KNOWN_COMMIT
 where they begin at KNOWN_BEGIN; nothing of it was verified. */
 static int64_t pump_pages(int64_t file, int64_t socket, Bytes pages, const Framing *framing, const Sending *sending) {
-    int64_t *state = framing->state.at, *progress = sending->progress.at;
-    progress[Progress_COMMIT] = 0;
+    Field *state = framing->state.at;
+    Progress *progress = sending->progress.at;
+    progress->commit = 0;
     bool may_walk = true;
-    int64_t last = progress[Progress_FILE_OFFSET] + READ_MAX;
-    progress[Progress_VERIFIED_FROM] = progress[Progress_VERIFIED_TO] = progress[Progress_FILE_OFFSET];
-    while (progress[Progress_FRAMED] < progress[Progress_BUDGET] && progress[Progress_FILE_OFFSET] < last) {
-        int64_t count = read_block(file, pages, progress[Progress_FILE_OFFSET]);
+    int64_t last = progress->file_offset + READ_MAX;
+    progress->verified_from = progress->verified_to = progress->file_offset;
+    while (progress->framed < progress->budget && progress->file_offset < last) {
+        int64_t count = read_block(file, pages, progress->file_offset);
         if (count <= 0)
             return Status_NO_DATA;
-        int64_t offset = state[Field_OFFSET];
-        state[Field_PAGE] = state[Field_OUT] = 0;
-        if (progress[Progress_END] > 0) {
-            state[Field_END] = progress[Progress_END] - progress[Progress_FILE_OFFSET];
-            if (state[Field_END] <= offset)
+        int64_t offset = state->offset;
+        state->page = state->out = 0;
+        if (progress->end > 0) {
+            state->end = progress->end - progress->file_offset;
+            if (state->end <= offset)
                 return Status_NO_DATA;
         }
         int64_t status = frame_table(pages, count, framing);
-        if (may_walk && state[Field_RUN] >= 0 && status == Status_NEED_MORE) {
-            if (progress[Progress_FILE_OFFSET] + state[Field_RUN] == progress[Progress_KNOWN_BEGIN]) {
-                progress[Progress_COMMIT] = progress[Progress_KNOWN_COMMIT];
+        if (may_walk && state->run >= 0 && status == Status_NEED_MORE) {
+            if (progress->file_offset + state->run == progress->known_begin) {
+                progress->commit = progress->known_commit;
             } else {
-                int64_t begin = progress[Progress_FILE_OFFSET] + state[Field_PAGE] * PAGE + state[Field_OFFSET];
-                progress[Progress_COMMIT] = find_commit(file, begin, progress[Progress_END]);
+                int64_t begin = progress->file_offset + state->page * PAGE + state->offset;
+                progress->commit = find_commit(file, begin, progress->end);
             }
             may_walk = false;
-            if (progress[Progress_COMMIT] > 0) {
-                stop_at(state[Field_RUN], state);
+            if (progress->commit > 0) {
+                stop_at(state->run, state);
                 status = Status_DONE;
             }
         }
-        bool has_advanced = state[Field_PAGE] > 0 || state[Field_OFFSET] != offset;
-        progress[Progress_FILE_OFFSET] += state[Field_PAGE] * PAGE;
-        progress[Progress_VERIFIED_TO] = progress[Progress_FILE_OFFSET];
+        bool has_advanced = state->page > 0 || state->offset != offset;
+        progress->file_offset += state->page * PAGE;
+        progress->verified_to = progress->file_offset;
         if (!send_framed(socket, pages, framing, sending))
             return Status_FULL;
         if (status != Status_NEED_MORE && status != Status_FULL)
@@ -181,23 +181,23 @@ Returns why it stopped: DONE after the last node, FULL where the budget is used 
 `frame_node`, with the place of the current trouble. */
 static int64_t pump_nodes(int64_t file, int64_t socket, NumberRows nodes, Bytes pages, const Framing *framing,
                           const Sending *sending) {
-    int64_t *state = framing->state.at, *progress = sending->progress.at;
+    Field *state = framing->state.at;
+    Progress *progress = sending->progress.at;
     /* file offset of the current pages, how many, and of them whose checksum is right */
     int64_t begin = -1, count = 0, verified = 0;
-    while (progress[Progress_NODE] < nodes.rows) {
-        if (!progress[Progress_IS_BEGUN]) {
-            const int64_t *node = nodes.at + progress[Progress_NODE] * NodeColumn_COLUMNS;
-            progress[Progress_FILE_OFFSET] = node[NodeColumn_PLACE] / PAGE * PAGE;
-            state[Field_OFFSET] = node[NodeColumn_PLACE] % PAGE;
-            state[Field_TO_SKIP] = node[NodeColumn_HEADER_SIZE];
-            state[Field_SKIP_TYPE] = state[Field_NESTED_TYPE] = -1;
-            progress[Progress_IS_BEGUN] = 1;
+    while (progress->node < nodes.rows) {
+        if (!progress->is_begun) {
+            const NodeRow *node = ROW(NodeRow, nodes, progress->node);
+            progress->file_offset = node->place / PAGE * PAGE;
+            state->offset = node->place % PAGE;
+            state->to_skip = node->header_size;
+            state->skip_type = state->nested_type = -1;
+            progress->is_begun = 1;
         }
-        int64_t offset = progress[Progress_FILE_OFFSET];
+        int64_t offset = progress->file_offset;
         if (offset < begin || offset >= begin + count * PAGE) {
-            if (state[Field_SEGMENTS] > 0 || state[Field_OUT] >= SEND_MIN)
-                if (!send_framed(socket, pages, framing, sending) ||
-                    progress[Progress_FRAMED] >= progress[Progress_BUDGET])
+            if (state->segments > 0 || state->out >= SEND_MIN)
+                if (!send_framed(socket, pages, framing, sending) || progress->framed >= progress->budget)
                     return Status_FULL;
             begin = offset;
             count = read_block(file, pages, begin);
@@ -205,22 +205,21 @@ static int64_t pump_nodes(int64_t file, int64_t socket, NumberRows nodes, Bytes 
                 send_framed(socket, pages, framing, sending);
                 return Status_NEED_MORE;
             }
-            bool is_verified = progress[Progress_VERIFIED_FROM] <= begin && begin < progress[Progress_VERIFIED_TO];
-            verified = is_verified ? min64(count, (progress[Progress_VERIFIED_TO] - begin) / PAGE) : 0;
+            bool is_verified = progress->verified_from <= begin && begin < progress->verified_to;
+            verified = is_verified ? min64(count, (progress->verified_to - begin) / PAGE) : 0;
         }
         int64_t first = (offset - begin) / PAGE;
-        state[Field_PAGE] = first;
-        state[Field_VERIFIED] = verified;
+        state->page = first;
+        state->verified = verified;
         int64_t status = frame_node(pages, count, framing);
-        progress[Progress_FILE_OFFSET] = begin + state[Field_PAGE] * PAGE;
-        if (first <= verified && verified < state[Field_PAGE])
-            verified = state[Field_PAGE];
+        progress->file_offset = begin + state->page * PAGE;
+        if (first <= verified && verified < state->page)
+            verified = state->page;
         if (status == Status_DONE) {
-            progress[Progress_NODE]++;
-            progress[Progress_IS_BEGUN] = 0;
+            progress->node++;
+            progress->is_begun = 0;
         } else if (status != Status_NEED_MORE) {
-            if (!send_framed(socket, pages, framing, sending) ||
-                progress[Progress_FRAMED] >= progress[Progress_BUDGET])
+            if (!send_framed(socket, pages, framing, sending) || progress->framed >= progress->budget)
                 return Status_FULL;
             if (status != Status_FULL)
                 return status;
@@ -237,20 +236,22 @@ Returns why it stopped: DONE before the commit record, FULL where the budget is 
 nodes are wanted, else as `frame_way`, with the place of the current trouble. */
 static int64_t pump_way(int64_t file, int64_t socket, NumberRows nodes, Bytes pages, const Framing *framing,
                         const Sending *sending) {
-    int64_t *state = framing->state.at, *progress = sending->progress.at, status = Status_NEED_MORE;
+    Field *state = framing->state.at;
+    Progress *progress = sending->progress.at;
+    int64_t status = Status_NEED_MORE;
     while (status == Status_NEED_MORE) {
-        if (progress[Progress_FRAMED] >= progress[Progress_BUDGET])
+        if (progress->framed >= progress->budget)
             return Status_FULL;
-        int64_t base = progress[Progress_FILE_OFFSET];
-        state[Field_PAGE] = 0;
-        if (base == progress[Progress_COMMIT]) {
+        int64_t base = progress->file_offset;
+        state->page = 0;
+        if (base == progress->commit) {
             status = is_between_records(state) ? Status_DONE : Status_FALLBACK;
         } else {
             int64_t count = read_block(file, pages, base);
             status = count > 0 ? frame_way(pages, count, base, nodes, framing, progress) : Status_NO_DATA;
         }
-        progress[Progress_FILE_OFFSET] += state[Field_PAGE] * PAGE;
-        bool is_full = status == Status_FULL && state[Field_OUT] + state[Field_SEGMENT_BYTES] > 0;
+        progress->file_offset += state->page * PAGE;
+        bool is_full = status == Status_FULL && state->out + state->segment_bytes > 0;
         if (!send_framed(socket, pages, framing, sending))
             return Status_FULL;
         if (is_full)
@@ -263,37 +264,38 @@ static int64_t pump_way(int64_t file, int64_t socket, NumberRows nodes, Bytes pa
 decide. */
 static int64_t pump_classic(int64_t file, int64_t socket, Bytes source, const Framing *framing, const Roles *roles,
                             const Sending *sending) {
-    int64_t *state = framing->state.at, *progress = sending->progress.at;
+    Field *state = framing->state.at;
+    Progress *progress = sending->progress.at;
     int64_t wanted = BYTES_PER_READ;
-    while (progress[Progress_FRAMED] < progress[Progress_BUDGET]) {
-        int64_t size = pread((int)file, source.at, (size_t)wanted, progress[Progress_FILE_OFFSET]);
-        if (progress[Progress_END] > 0 && state[ClassicField_IN_PARTS] == 0)
-            size = min64(size, progress[Progress_END] - progress[Progress_FILE_OFFSET]);
+    while (progress->framed < progress->budget) {
+        int64_t size = pread((int)file, source.at, (size_t)wanted, progress->file_offset);
+        if (progress->end > 0 && state->in_parts == 0)
+            size = min64(size, progress->end - progress->file_offset);
         if (size <= 0)
             return Status_NEED_MORE;
-        state[ClassicField_READ_AT] = 0;
-        state[ClassicField_SOURCE_OFFSET] = progress[Progress_FILE_OFFSET];
-        state[Field_OUT] = 0;
+        state->read_at = 0;
+        state->source_offset = progress->file_offset;
+        state->out = 0;
         int64_t status = frame_classic(source, size, framing, roles, (NumberRows){0});
-        bool has_advanced = state[ClassicField_READ_AT] > 0 || state[Field_OUT] > 0;
-        progress[Progress_FILE_OFFSET] += state[ClassicField_READ_AT];
+        bool has_advanced = state->read_at > 0 || state->out > 0;
+        progress->file_offset += state->read_at;
         if (!send_framed(socket, source, framing, sending))
             return Status_FULL;
         if (status == Status_DONE) {
-            state[ClassicField_IN_PARTS] = 0;
+            state->in_parts = 0;
             wanted = BYTES_PER_READ;
         } else if (status == Status_FALLBACK) {
             return Status_FALLBACK;
         } else if (has_advanced) {
-            wanted = state[ClassicField_IN_PARTS] ? BYTES_PER_LONG_READ : BYTES_PER_READ;
+            wanted = state->in_parts ? BYTES_PER_LONG_READ : BYTES_PER_READ;
         } else if (status == Status_NEED_MORE && size < wanted) {
             return Status_NEED_MORE;
         } else if (status == Status_NEED_MORE && wanted < BYTES_PER_LONG_READ) {
             wanted = BYTES_PER_LONG_READ;
-        } else if (state[ClassicField_IN_PARTS] || !state[ClassicField_MAY_BE_IN_PARTS]) {
+        } else if (state->in_parts || !state->may_be_in_parts) {
             return status;
         } else {
-            state[ClassicField_IN_PARTS] = 1;
+            state->in_parts = 1;
         }
     }
     return Status_FULL;

@@ -6,18 +6,18 @@ The references: `ibbmaster.tables.fold.row_events`, and for keys `ibbmaster.tabl
 typedef struct { int64_t start, size; } Span;
 
 /* Find where each value of an image lies; returns the offset behind it, -1 if it ends too early. */
-static inline int64_t find_spans(Bytes data, int64_t offset, int64_t end, const int64_t *columns, int64_t count,
+static inline int64_t find_spans(Bytes data, int64_t offset, int64_t end, const ImageRow *columns, int64_t count,
                                  Span *spans) {
     const uint8_t *nulls = data.at + offset;
     offset += (count + 7) / 8;
-    for (int64_t place = 0; place < count && offset <= end; place++, columns += ImageColumn_COLUMNS) {
+    for (int64_t place = 0; place < count && offset <= end; place++, columns++) {
         if (nulls[place >> 3] >> (place & 7) & 1) {
             spans[place].start = -1;
             continue;
         }
-        int64_t size = columns[ImageColumn_SIZE];
+        int64_t size = columns->size;
         if (size < 0) {
-            int64_t prefix = columns[ImageColumn_LENGTH_SIZE];
+            int64_t prefix = columns->length_size;
             if (end - offset < prefix)
                 return -1;
             size = (int64_t)little(data, offset, prefix);
@@ -87,17 +87,17 @@ static uint8_t *put_part(uint8_t *at, const uint8_t *end, Bytes data, Span span,
 /* Write the key of an image, and zeros behind it, one at least.
 
 Returns its size, -1 if it has none, or one that is too long. */
-static int64_t put_key(uint8_t *key, Bytes data, const int64_t *parts, int64_t count, const Span *spans) {
+static int64_t put_key(uint8_t *key, Bytes data, const KeyRow *parts, int64_t count, const Span *spans) {
     memset(key, 0, KEY_MAX);
     uint8_t *at = key;
-    for (const int64_t *part = parts; part < parts + count * KeyColumn_COLUMNS; part += KeyColumn_COLUMNS) {
-        Span span = spans[part[KeyColumn_PLACE]];
+    for (const KeyRow *part = parts; part < parts + count; part++) {
+        Span span = spans[part->place];
         if (span.start < 0)
             return -1;
-        uint8_t *behind = put_part(at, key + KEY_MAX - 1, data, span, part[KeyColumn_OP]);
+        uint8_t *behind = put_part(at, key + KEY_MAX - 1, data, span, part->op);
         if (!behind)
             return -1;
-        for (; part[KeyColumn_IS_DESCENDING] && at < behind; at++)
+        for (; part->is_descending && at < behind; at++)
             *at = (uint8_t)~*at;
         at = behind;
     }
@@ -108,26 +108,25 @@ static int64_t put_key(uint8_t *key, Bytes data, const int64_t *parts, int64_t c
 static int64_t take_image(Bytes data, int64_t *offset, int64_t end, const ChangedTables *tables, int64_t first_column,
                           int64_t count, int64_t first_part, int64_t part_count, uint8_t *key) {
     Span *spans = (Span *)tables->spans.at;
-    *offset = find_spans(data, *offset, end, tables->columns.at + first_column * ImageColumn_COLUMNS, count, spans);
+    *offset = find_spans(data, *offset, end, ROW(ImageRow, tables->columns, first_column), count, spans);
     if (*offset < 0)
         return -1;
-    return put_key(key, data, tables->parts.at + first_part * KeyColumn_COLUMNS, part_count, spans);
+    return put_key(key, data, ROW(KeyRow, tables->parts, first_part), part_count, spans);
 }
 
 /* Collect the changes of the rows of an event, whose offset moves behind those that are collected. */
-static int64_t take_rows(Bytes data, RowsEvent *event, int64_t *state, const ChangedTables *tables,
+static int64_t take_rows(Bytes data, RowsEvent *event, RowField *state, const ChangedTables *tables,
                          const KeptChanges *changes) {
-    const int64_t *variant = event->variant;
-    int64_t part_count = variant[ChangeVariantColumn_PART_COUNT], layout = variant[ChangeVariantColumn_LAYOUT];
+    const VariantRow *variant = event->variant;
+    int64_t part_count = variant->part_count, layout = variant->layout;
     int64_t *ops = changes->ops.at, *maps = changes->maps.at, *key_sizes = changes->key_sizes.at;
     while (event->offset < event->end) {
-        int64_t row = state[RowField_ROWS], image = event->offset, behind = image;
+        int64_t row = state->rows, image = event->offset, behind = image;
         if (row + 2 > changes->ops.size)
             return RowStatus_FULL;
         uint8_t *key = changes->keys.at + row * KEY_MAX;
-        int64_t size = take_image(data, &behind, event->end, tables, variant[ChangeVariantColumn_FIRST_COLUMN],
-                                  variant[ChangeVariantColumn_COLUMN_COUNT], variant[ChangeVariantColumn_FIRST_PART],
-                                  part_count, key);
+        int64_t size = take_image(data, &behind, event->end, tables, variant->first_step, variant->steps,
+                                  variant->first_part, part_count, key);
         if (size < 0)
             return RowStatus_BY_REFERENCE;
         maps[row] = event->map_row;
@@ -135,9 +134,8 @@ static int64_t take_rows(Bytes data, RowsEvent *event, int64_t *state, const Cha
         ops[row] = event->kind == INSERT ? ChangeOp_INSERT : ChangeOp_DELETE;
         if (event->kind == UPDATE_BEFORE) {
             image = behind;
-            size = take_image(data, &behind, event->end, tables, variant[ChangeVariantColumn_AFTER_FIRST_COLUMN],
-                              variant[ChangeVariantColumn_AFTER_COLUMN_COUNT],
-                              variant[ChangeVariantColumn_AFTER_FIRST_PART], part_count, key + KEY_MAX);
+            size = take_image(data, &behind, event->end, tables, variant->after_first_step, variant->after_steps,
+                              variant->after_first_part, part_count, key + KEY_MAX);
             if (size < 0)
                 return RowStatus_BY_REFERENCE;
             if (size == key_sizes[row] && !memcmp(key, key + KEY_MAX, KEY_MAX)) {
@@ -150,17 +148,17 @@ static int64_t take_rows(Bytes data, RowsEvent *event, int64_t *state, const Cha
         }
         if (ops[row] != ChangeOp_DELETE) {
             int64_t image_size = behind - image;
-            if (changes->images.size - state[RowField_OUT] < ROW_HEAD + image_size)
+            if (changes->images.size - state->out < ROW_HEAD + image_size)
                 return RowStatus_FULL;
-            uint8_t *kept = changes->images.at + state[RowField_OUT];
+            uint8_t *kept = changes->images.at + state->out;
             store32(kept, image_size);
             kept[4] = (uint8_t)layout;
             kept[5] = (uint8_t)(layout >> 8);
             memcpy(kept + ROW_HEAD, data.at + image, (size_t)image_size);
-            changes->places.at[row] = state[RowField_OUT];
-            state[RowField_OUT] += ROW_HEAD + image_size;
+            changes->places.at[row] = state->out;
+            state->out += ROW_HEAD + image_size;
         }
-        state[RowField_ROWS] = row + 1;
+        state->rows = row + 1;
         event->offset = behind;
     }
     return RowStatus_END;
@@ -170,18 +168,19 @@ static int64_t take_rows(Bytes data, RowsEvent *event, int64_t *state, const Cha
 
 Stops at an event for which the caller has to do something; call it again then. */
 KERNEL(collect_changes) {
-    int64_t *state = a->state.at, status;
+    RowField *state = a->state.at;
+    int64_t status;
     RowsEvent event = {.last_map = -1};
     while ((status = next_rows(a->data, a->events, state, &a->known, &event)) == RowStatus_ROWS) {
-        if (event.variant[ChangeVariantColumn_IS_BY_REFERENCE])
+        if (event.variant->is_by_reference)
             return RowStatus_BY_REFERENCE;
         status = take_rows(a->data, &event, state, &a->how, &a->out);
         if (status != RowStatus_END) {
-            state[RowField_OFFSET] = event.offset;
+            state->offset = event.offset;
             return status;
         }
-        state[RowField_OFFSET] = 0;
-        state[RowField_EVENT]++;
+        state->offset = 0;
+        state->event++;
     }
     return status;
 }

@@ -84,25 +84,25 @@ static uint8_t *put_wide_decimal(uint8_t *at, Bytes data, int64_t start, int64_t
 }
 
 /* Write a TIME, see `put_value`. */
-static uint8_t *put_time_value(uint8_t *at, Bytes data, int64_t start, const int64_t *step) {
+static uint8_t *put_time_value(uint8_t *at, Bytes data, int64_t start, const ValueRow *step) {
     Clock clock;
     bool is_negative;
-    if (!time_at(data, start, step[ValueColumn_FIRST], &clock, &is_negative))
+    if (!time_at(data, start, step->first, &clock, &is_negative))
         return NULL;
-    if (step[ValueColumn_OP] == ValueOp_TIME_PARTS)
+    if (step->op == ValueOp_TIME_PARTS)
         return put_time_parts(at, clock, is_negative);
     uint8_t *end = at + 1;
     if (is_negative)
         *end++ = '-';
-    end = put_clock(end, clock, step[ValueColumn_SECOND]);
+    end = put_clock(end, clock, step->second);
     *at = (uint8_t)(end - at - 1);
     return end;
 }
 
 /* Write a DATETIME or a TIMESTAMP, see `put_value`. */
-static uint8_t *put_moment_value(uint8_t *at, Bytes data, int64_t start, int64_t size, const int64_t *step,
+static uint8_t *put_moment_value(uint8_t *at, Bytes data, int64_t start, int64_t size, const ValueRow *step,
                                  int64_t zone_s) {
-    int64_t op = step[ValueColumn_OP], digits = step[ValueColumn_FIRST], shown = step[ValueColumn_SECOND];
+    int64_t op = step->op, digits = step->first, shown = step->second;
     Moment moment;
     if (op == ValueOp_TIMESTAMP || op == ValueOp_TIMESTAMP_PARTS) {
         int64_t microsecond = fraction_of(data, start + 4, digits);
@@ -121,13 +121,13 @@ static uint8_t *put_moment_value(uint8_t *at, Bytes data, int64_t start, int64_t
 }
 
 /* Write an integer, see `put_value`. */
-static inline uint8_t *put_integer_value(uint8_t *at, Bytes data, int64_t start, int64_t size, const int64_t *step) {
-    int64_t has_sign = step[ValueColumn_FIRST], second = step[ValueColumn_SECOND];
+static inline uint8_t *put_integer_value(uint8_t *at, Bytes data, int64_t start, int64_t size, const ValueRow *step) {
+    int64_t has_sign = step->first, second = step->second;
     uint64_t value = little(data, start, size);
     bool is_negative = has_sign && value >> (8 * size - 1) & 1;
     if (is_negative && size < 8)
         value -= UINT64_C(1) << 8 * size;
-    if (step[ValueColumn_OP] == ValueOp_NUMBER)
+    if (step->op == ValueOp_NUMBER)
         return put_little(at, value, second);
     uint8_t *end = at + 1;
     if (is_negative)
@@ -145,9 +145,9 @@ static inline uint8_t *put_made(uint8_t *at, const uint8_t *out_end, Bytes texts
 /* Write a value that is not NULL, of row `row` of the sides; returns the place behind it, or NULL if the reference
 must. */
 static inline uint8_t *put_value(uint8_t *at, const uint8_t *out_end, Bytes data, int64_t start, int64_t size,
-                                 int64_t row, const int64_t *step, const AnswerPlan *plan, int64_t zone_s) {
+                                 int64_t row, const ValueRow *step, const AnswerPlan *plan, int64_t zone_s) {
     const int64_t *offsets = plan->offsets.at;
-    int64_t op = step[ValueColumn_OP], first = step[ValueColumn_FIRST], second = step[ValueColumn_SECOND];
+    int64_t op = step->op, first = step->first, second = step->second;
     switch (op) {
     case ValueOp_COPY:
         at = put_length(at, size);
@@ -156,9 +156,9 @@ static inline uint8_t *put_value(uint8_t *at, const uint8_t *out_end, Bytes data
     case ValueOp_NUMBER:
         return put_integer_value(at, data, start, size, step);
     case ValueOp_DECIMAL:
-        return put_wide_decimal(at, data, start, first, second, step[ValueColumn_THIRD], step[ValueColumn_FOURTH]);
+        return put_wide_decimal(at, data, start, first, second, step->third, step->fourth);
     case ValueOp_SIDE: {
-        const int64_t *side = plan->side_offsets.at + first * plan->side_offsets.columns + row;
+        const int64_t *side = number_at(plan->side_offsets, first, row);
         return put_made(at, out_end, plan->sides, side);
     }
     case ValueOp_CHOICE: {
@@ -213,32 +213,33 @@ static inline uint8_t *put_value(uint8_t *at, const uint8_t *out_end, Bytes data
 }
 
 /* Find where each value of a stored row lies; false if it ends too early. */
-static inline bool find_values(Bytes data, int64_t at, const int64_t *layout, const AnswerPlan *plan) {
-    const int64_t *columns = plan->stored.at + layout[LayoutColumn_FIRST] * ImageColumn_COLUMNS;
+static inline bool find_values(Bytes data, int64_t at, const LayoutRow *layout, const AnswerPlan *plan) {
+    const ImageRow *columns = ROW(ImageRow, plan->stored, layout->first);
     Span *spans = (Span *)plan->spans.at;
-    return find_spans(data, at + ROW_HEAD, data.size, columns, layout[LayoutColumn_COUNT], spans) >= 0;
+    return find_spans(data, at + ROW_HEAD, data.size, columns, layout->count, spans) >= 0;
 }
 
 /* The layout of a stored row; NULL if the reference must write it. */
-static inline const int64_t *layout_at(const uint8_t *stored_row, NumberRows layouts) {
+static inline const LayoutRow *layout_at(const uint8_t *stored_row, NumberRows layouts) {
     int64_t number = load16(stored_row + 4);
-    const int64_t *layout = layouts.at + number * LayoutColumn_COLUMNS;
-    return number < layouts.rows && layout[LayoutColumn_FIRST] >= 0 ? layout : NULL;
+    const LayoutRow *layout = ROW(LayoutRow, layouts, number);
+    return number < layouts.rows && layout->first >= 0 ? layout : NULL;
 }
 
 /* Find where the values of one column of an answer lie, of the rows that come next; -1 for NULL.
 
 Returns how many rows were looked at: up to the first that the reference must write. */
 KERNEL(locate_values) {
-    const int64_t *state = a->state.at, *places = a->places.at + state[AnswerField_NEXT];
+    const AnswerField *state = a->state.at;
+    const int64_t *places = a->places.at + state->next;
     const Span *spans = (const Span *)a->plan.spans.at;
-    int64_t count = min64(a->starts.size, state[AnswerField_END] - state[AnswerField_NEXT]);
+    int64_t count = min64(a->starts.size, state->end - state->next);
     for (int64_t row = 0; row < count; row++) {
-        const int64_t *layout = layout_at(a->data.at + places[row], a->plan.layouts);
+        const LayoutRow *layout = layout_at(a->data.at + places[row], a->plan.layouts);
         if (!layout || !find_values(a->data, places[row], layout, &a->plan))
             return row;
-        int64_t number = layout[LayoutColumn_VALUES] + a->step;
-        int64_t place = a->plan.values.at[number * ValueColumn_COLUMNS + ValueColumn_PLACE];
+        int64_t number = layout->values + a->step;
+        int64_t place = ROW(ValueRow, a->plan.values, number)->place;
         Span span = place >= 0 ? spans[place] : (Span){-1, 0};
         a->starts.at[row] = span.start;
         a->sizes.at[row] = span.size;
@@ -247,22 +248,22 @@ KERNEL(locate_values) {
 }
 
 /* Write the values of a row, whose places are known, behind the header of its packet; NULL if the reference must. */
-static uint8_t *put_row(uint8_t *at, const uint8_t *out_end, const write_rows_args *a, const int64_t *step,
+static uint8_t *put_row(uint8_t *at, const uint8_t *out_end, const write_rows_args *a, const ValueRow *step,
                         int64_t side_row) {
     const AnswerPlan *plan = &a->plan;
-    const int64_t *state = a->state.at;
+    const AnswerField *state = a->state.at;
     const Span *spans = (const Span *)a->plan.spans.at;
-    int64_t shown = state[AnswerField_SHOWN], is_binary = state[AnswerField_IS_BINARY];
+    int64_t shown = state->shown, is_binary = state->is_binary;
     uint8_t *nulls = at + 1;
     if (is_binary) {
         int64_t bits = (shown + 2 + 7) / 8;
         memset(at, 0, (size_t)(1 + bits));
         at = nulls + bits;
     }
-    for (int64_t column = 0; column < shown && at; column++, step += ValueColumn_COLUMNS) {
-        bool is_constant = step[ValueColumn_OP] == ValueOp_CONSTANT;
-        const Span *span = spans + step[ValueColumn_PLACE];
-        int64_t start = is_constant ? step[ValueColumn_FIRST] : span->start;
+    for (int64_t column = 0; column < shown && at; column++, step++) {
+        bool is_constant = step->op == ValueOp_CONSTANT;
+        const Span *span = spans + step->place;
+        int64_t start = is_constant ? step->first : span->start;
         if (start < 0 && is_binary)
             nulls[(column + 2) >> 3] |= (uint8_t)(1 << ((column + 2) & 7));
         else if (start < 0)
@@ -270,38 +271,38 @@ static uint8_t *put_row(uint8_t *at, const uint8_t *out_end, const write_rows_ar
         else if (is_constant)
             at = put_made(at, out_end, plan->texts, plan->offsets.at + start);
         else
-            at = put_value(at, out_end, a->data, start, span->size, side_row, step, plan, state[AnswerField_ZONE_S]);
+            at = put_value(at, out_end, a->data, start, span->size, side_row, step, plan, state->zone_s);
     }
     return at;
 }
 
 /* Write rows as packets until there are no more, or no more room. */
 KERNEL(write_rows) {
-    int64_t *state = a->state.at;
+    AnswerField *state = a->state.at;
     NumberRows sides = a->plan.side_offsets;
     const uint8_t *out_end = a->out.at + a->out.size;
-    for (; state[AnswerField_NEXT] < state[AnswerField_END]; state[AnswerField_NEXT]++) {
-        int64_t place = a->places.at[state[AnswerField_NEXT]];
-        const int64_t *layout = layout_at(a->data.at + place, a->plan.layouts);
+    for (; state->next < state->end; state->next++) {
+        int64_t place = a->places.at[state->next];
+        const LayoutRow *layout = layout_at(a->data.at + place, a->plan.layouts);
         if (!layout || !find_values(a->data, place, layout, &a->plan))
             return AnswerStatus_FALLBACK;
-        int64_t bound = layout[LayoutColumn_BOUND] + layout[LayoutColumn_FACTOR] * load32(a->data.at + place);
-        int64_t side_row = state[AnswerField_NEXT] - state[AnswerField_SIDE_START];
+        int64_t bound = layout->bound + layout->factor * load32(a->data.at + place);
+        int64_t side_row = state->next - state->side_start;
         for (int64_t side = 0; side < sides.rows && side_row + 1 < sides.columns; side++) {
-            const int64_t *offset = sides.at + side * sides.columns + side_row;
+            const int64_t *offset = number_at(sides, side, side_row);
             bound += offset[1] - offset[0];
         }
-        uint8_t *packet = a->out.at + state[AnswerField_OUT];
+        uint8_t *packet = a->out.at + state->out;
         if (out_end - packet < bound)
             return packet > a->out.at ? AnswerStatus_FULL : AnswerStatus_FALLBACK;
-        const int64_t *step = a->plan.values.at + layout[LayoutColumn_VALUES] * ValueColumn_COLUMNS;
+        const ValueRow *step = ROW(ValueRow, a->plan.values, layout->values);
         uint8_t *end = put_row(packet + PACKET_HEADER, out_end, a, step, side_row);
         int64_t size = end ? end - packet - PACKET_HEADER : PACKET_MAX;
         if (size >= PACKET_MAX)
             return AnswerStatus_FALLBACK;
-        store32(packet, size | state[AnswerField_SEQUENCE] << 24);
-        state[AnswerField_SEQUENCE] = (state[AnswerField_SEQUENCE] + 1) & 255;
-        state[AnswerField_OUT] = end - a->out.at;
+        store32(packet, size | state->sequence << 24);
+        state->sequence = (state->sequence + 1) & 255;
+        state->out = end - a->out.at;
     }
     return AnswerStatus_END;
 }

@@ -10,7 +10,7 @@ steps say how each column is read. The reference, which also says what is wrong 
 maps and the kind of row event; besides, which table was named last. */
 typedef struct {
     int64_t start, end, kind, offset, map_row, last_map;
-    const int64_t *variant;
+    const VariantRow *variant;
 } RowsEvent;
 
 /* What a row event begins with: the table's number, where the columns present begin, and how many columns there are,
@@ -54,23 +54,23 @@ static inline bool read_rows_head(Bytes data, int64_t start, int64_t end, RowsHe
 static int64_t find_map(const uint8_t *bytes, int64_t size, const KnownTables *known, int64_t last) {
     for (int64_t turn = -1; turn < known->map_count; turn++) {
         int64_t row = turn < 0 ? last : turn;
-        const int64_t *map = known->maps.at + row * MapColumn_COLUMNS;
-        if (0 <= row && row < known->map_count && map[MapColumn_SIZE] == size &&
-            !memcmp(bytes, known->store.at + map[MapColumn_START], (size_t)size))
+        const MapRow *map = ROW(MapRow, known->maps, row);
+        if (0 <= row && row < known->map_count && map->size == size &&
+            !memcmp(bytes, known->store.at + map->start, (size_t)size))
             return row;
     }
     return -1;
 }
 
 /* The kind of row event whose columns present are where its head ends, NULL for none. */
-static const int64_t *find_variant(const uint8_t *data, const RowsHead *head, const RowsEvent *event,
-                                   const KnownTables *known) {
-    const int64_t *variant = known->variants.at;
-    for (int64_t row = 0; row < known->variant_count; row++, variant += known->variants.columns) {
-        int64_t size = variant[VariantColumn_BITS_SIZE];
-        if (variant[VariantColumn_MAP] == event->map_row && variant[VariantColumn_KIND] == event->kind &&
-            variant[VariantColumn_COLUMN_COUNT] == head->column_count && head->offset + size <= event->end &&
-            !memcmp(data + head->offset, known->store.at + variant[VariantColumn_BITS_START], (size_t)size))
+static const VariantRow *find_variant(const uint8_t *data, const RowsHead *head, const RowsEvent *event,
+                                      const KnownTables *known) {
+    const VariantRow *variant = known->variants.at;
+    for (int64_t row = 0; row < known->variant_count; row++, variant++) {
+        int64_t size = variant->bits_size;
+        if (variant->map == event->map_row && variant->kind == event->kind &&
+            variant->column_count == head->column_count && head->offset + size <= event->end &&
+            !memcmp(data + head->offset, known->store.at + variant->bits_start, (size_t)size))
             return variant;
     }
     return NULL;
@@ -80,14 +80,14 @@ static const int64_t *find_variant(const uint8_t *data, const RowsHead *head, co
 static int64_t find_open(NumberRows open_tables, int64_t table_id, int64_t turn) {
     int64_t mask = open_tables.rows - 1, place = table_id & mask;
     for (;; place = (place + 1) & mask) {
-        const int64_t *open = open_tables.at + place * OpenColumn_COLUMNS;
-        if (open[OpenColumn_TURN] != turn || open[OpenColumn_ID] == table_id)
+        const OpenRow *open = ROW(OpenRow, open_tables, place);
+        if (open->turn != turn || open->id == table_id)
             return place;
     }
 }
 
 /* Note what a group calls a table, by its TABLE_MAP event; END, or why the caller has to do something. */
-static int64_t name_table(Bytes data, int64_t start, int64_t end, int64_t *state, const KnownTables *known,
+static int64_t name_table(Bytes data, int64_t start, int64_t end, RowField *state, const KnownTables *known,
                           int64_t *last_map) {
     int64_t body = start + EVENT_HEADER;
     if (end - body < 8)
@@ -96,16 +96,16 @@ static int64_t name_table(Bytes data, int64_t start, int64_t end, int64_t *state
     if (map_row < 0)
         return RowStatus_NEW_MAP;
     *last_map = map_row;
-    int64_t table_id = (int64_t)little(data, body, TABLE_ID_SIZE), turn = state[RowField_TURN];
-    int64_t *open = known->open_tables.at + find_open(known->open_tables, table_id, turn) * OpenColumn_COLUMNS;
-    if (open[OpenColumn_TURN] != turn) {
-        if (2 * state[RowField_OPEN] >= known->open_tables.rows)
+    int64_t table_id = (int64_t)little(data, body, TABLE_ID_SIZE), turn = state->turn;
+    OpenRow *open = ROW(OpenRow, known->open_tables, find_open(known->open_tables, table_id, turn));
+    if (open->turn != turn) {
+        if (2 * state->open >= known->open_tables.rows)
             return RowStatus_MANY_TABLES;
-        open[OpenColumn_ID] = table_id;
-        open[OpenColumn_TURN] = turn;
-        state[RowField_OPEN]++;
+        open->id = table_id;
+        open->turn = turn;
+        state->open++;
     }
-    open[OpenColumn_MAP] = map_row;
+    open->map = map_row;
     return RowStatus_END;
 }
 
@@ -118,7 +118,7 @@ static bool ends_or_begins(const uint8_t *event, int64_t size) {
 }
 
 /* Look at an event: END if it has no rows that are wanted, ROWS if it has, or why the caller has to do something. */
-static inline int64_t look_at_event(Bytes data, int64_t *state, const KnownTables *known, RowsEvent *event) {
+static inline int64_t look_at_event(Bytes data, RowField *state, const KnownTables *known, RowsEvent *event) {
     int64_t event_type = data.at[event->start + TYPE_OFFSET];
     if (event_type == EventType_TABLE_MAP)
         return name_table(data, event->start, event->end, state, known, &event->last_map);
@@ -134,37 +134,37 @@ static inline int64_t look_at_event(Bytes data, int64_t *state, const KnownTable
     if (!read_rows_head(data, event->start, event->end, &head))
         return RowStatus_BAD;
     NumberRows tables = known->open_tables;
-    const int64_t *open = tables.at + find_open(tables, head.table_id, state[RowField_TURN]) * OpenColumn_COLUMNS;
-    if (open[OpenColumn_TURN] != state[RowField_TURN])
+    const OpenRow *open = ROW(OpenRow, tables, find_open(tables, head.table_id, state->turn));
+    if (open->turn != state->turn)
         return RowStatus_BAD;
-    event->map_row = open[OpenColumn_MAP];
-    if (!known->maps.at[event->map_row * MapColumn_COLUMNS + MapColumn_IS_WANTED])
+    event->map_row = open->map;
+    if (!ROW(MapRow, known->maps, event->map_row)->is_wanted)
         return RowStatus_END;
-    if (event->map_row != state[RowField_TABLE] && state[RowField_TABLE] != ANY_TABLE) {
-        state[RowField_TABLE] = event->map_row;
+    if (event->map_row != state->table && state->table != ANY_TABLE) {
+        state->table = event->map_row;
         return RowStatus_NEW_TABLE;
     }
     event->variant = find_variant(data.at, &head, event, known);
     if (!event->variant)
         return RowStatus_NEW_VARIANT;
-    event->offset = head.offset + event->variant[VariantColumn_BITS_SIZE];
-    if (state[RowField_OFFSET] > 0)
-        event->offset = state[RowField_OFFSET];
+    event->offset = head.offset + event->variant->bits_size;
+    if (state->offset > 0)
+        event->offset = state->offset;
     return RowStatus_ROWS;
 }
 
 /* Go on from the current event, in groups from its group's first event on, to one that has rows that are wanted: ROWS;
 END after the last one. */
-static inline int64_t next_rows(Bytes data, NumberRows events, int64_t *state, const KnownTables *known,
+static inline int64_t next_rows(Bytes data, NumberRows events, RowField *state, const KnownTables *known,
                                 RowsEvent *event) {
-    for (; state[RowField_EVENT] < events.rows; state[RowField_EVENT]++) {
-        const int64_t *place = events.at + state[RowField_EVENT] * EventColumn_COLUMNS;
-        event->start = place[EventColumn_START];
-        event->end = event->start + place[EventColumn_SIZE];
-        if (place[EventColumn_GROUP] != state[RowField_GROUP]) {
-            state[RowField_GROUP] = place[EventColumn_GROUP];
-            state[RowField_OPEN] = 0;
-            state[RowField_TURN]++;
+    for (; state->event < events.rows; state->event++) {
+        const EventRow *place = ROW(EventRow, events, state->event);
+        event->start = place->start;
+        event->end = event->start + place->size;
+        if (place->group != state->group) {
+            state->group = place->group;
+            state->open = 0;
+            state->turn++;
         }
         int64_t status = look_at_event(data, state, known, event);
         if (status != RowStatus_END)
@@ -185,9 +185,9 @@ static inline bool put_microseconds(Moment moment, int64_t *out) {
 /* Read a value of fixed size into `out`, and the second half of one that has two into `behind`.
 
 1; 0 if it stands for no value, or is skipped; -1 if it is not as it should be. */
-static inline int64_t read_value(Bytes data, int64_t offset, const int64_t *step, int64_t *out, int64_t *behind) {
-    int64_t first = step[StepColumn_FIRST], second = step[StepColumn_SECOND], size = step[StepColumn_SIZE];
-    switch (step[StepColumn_OP]) {
+static inline int64_t read_value(Bytes data, int64_t offset, const StepRow *step, int64_t *out, int64_t *behind) {
+    int64_t first = step->first, second = step->second, size = step->size;
+    switch (step->op) {
     case RowOp_INTEGER: {
         int64_t spare = second ? 64 - 8 * size : 0; /* bits that become copies of the sign, without a branch */
         *out = (int64_t)(little(data, offset, size) << spare) >> spare;
@@ -235,22 +235,19 @@ static inline int64_t read_value(Bytes data, int64_t offset, const int64_t *step
     }
 }
 
-/* Read an image at an offset, which moves, into a row of the output; false if it is not as it should be.
-
-`image` is the first of its steps, and how many. */
-static inline bool read_image(Bytes data, int64_t *at, int64_t end, const int64_t *steps, const int64_t *image,
-                              int64_t row, NumberRows values, ByteRows valid) {
-    const int64_t *step = steps + image[0] * StepColumn_COLUMNS;
-    int64_t count = image[1];
+/* Read an image at an offset, which moves, into a row of the output by `count` steps; false if it is not as it should
+be. */
+static inline bool read_image(Bytes data, int64_t *at, int64_t end, const StepRow *step, int64_t count, int64_t row,
+                              NumberRows values, ByteRows valid) {
     const uint8_t *nulls = data.at + *at;
     int64_t offset = *at + (count + 7) / 8;
     if (offset > end)
         return false;
-    for (int64_t bit = 0; bit < count; bit++, step += StepColumn_COLUMNS) {
+    for (int64_t bit = 0; bit < count; bit++, step++) {
         if (nulls[bit >> 3] >> (bit & 7) & 1)
             continue;
-        int64_t op = step[StepColumn_OP], slot = step[StepColumn_SLOT], size = step[StepColumn_SIZE];
-        int64_t *out = values.at + slot * values.columns + row, *behind = out + values.columns;
+        int64_t op = step->op, slot = step->slot, size = step->size;
+        int64_t *out = number_at(values, slot, row), *behind = out + values.columns;
         uint8_t *is_there = valid.at + slot * valid.columns + row;
         if (end - offset < size)
             return false;
@@ -279,30 +276,28 @@ static inline bool read_image(Bytes data, int64_t *at, int64_t end, const int64_
 }
 
 /* Read the rows of an event, whose offset moves. Each image is a row of the output: an update has two. */
-static int64_t read_rows(Bytes data, RowsEvent *event, int64_t *state, const int64_t *steps, int64_t variant_number,
+static int64_t read_rows(Bytes data, RowsEvent *event, RowField *state, const StepRow *steps, int64_t variant_number,
                          const Decoded *decoded) {
-    NumberRows values = decoded->values;
-    ByteRows valid = decoded->valid;
-    const int64_t *variant = event->variant, *image = variant + VariantColumn_FIRST_STEP;
-    int64_t offset = event->offset, end = event->end, row = state[RowField_ROWS], kind = event->kind;
+    const VariantRow *variant = event->variant;
+    int64_t offset = event->offset, end = event->end, row = state->rows, kind = event->kind;
     int64_t row_max = decoded->row_groups.size, status = RowStatus_END;
     while (offset < end && status == RowStatus_END) {
+        const StepRow *step = steps + (kind == UPDATE_AFTER ? variant->after_first_step : variant->first_step);
+        int64_t count = kind == UPDATE_AFTER ? variant->after_steps : variant->steps;
         if (kind != UPDATE_AFTER && row + 2 > row_max) {
             status = RowStatus_FULL;
-        } else if (!read_image(data, &offset, end, steps, image, row, values, valid)) {
+        } else if (!read_image(data, &offset, end, step, count, row, decoded->values, decoded->valid)) {
             status = RowStatus_BAD;
         } else {
-            decoded->row_groups.at[row] = state[RowField_GROUP];
+            decoded->row_groups.at[row] = state->group;
             decoded->row_kinds.at[row] = variant_number << KIND_BITS | kind;
             row++;
-            if (event->kind == UPDATE_BEFORE) {
+            if (event->kind == UPDATE_BEFORE)
                 kind = kind == UPDATE_BEFORE ? UPDATE_AFTER : UPDATE_BEFORE;
-                image = variant + (kind == UPDATE_AFTER ? VariantColumn_AFTER_FIRST_STEP : VariantColumn_FIRST_STEP);
-            }
         }
     }
-    state[RowField_ROWS] = row;
-    state[RowField_OFFSET] = status == RowStatus_FULL ? offset : 0;
+    state->rows = row;
+    state->offset = status == RowStatus_FULL ? offset : 0;
     return kind == UPDATE_AFTER ? RowStatus_BAD : status;
 }
 
@@ -310,18 +305,19 @@ static int64_t read_rows(Bytes data, RowsEvent *event, int64_t *state, const int
 
 Stops at an event for which the caller has to do something; call it again then. */
 KERNEL(decode_rows) {
-    int64_t *state = a->state.at, status;
+    RowField *state = a->state.at;
+    int64_t status;
     RowsEvent event = {.last_map = -1};
     while ((status = next_rows(a->data, a->events, state, &a->known, &event)) == RowStatus_ROWS) {
-        const int64_t *variant = event.variant;
-        int64_t number = (variant - a->known.variants.at) / VariantColumn_COLUMNS;
-        if (variant[VariantColumn_STEPS] + variant[VariantColumn_AFTER_STEPS] == 0 && event.offset < event.end)
+        const VariantRow *variant = event.variant;
+        int64_t number = variant - (const VariantRow *)a->known.variants.at;
+        if (variant->steps + variant->after_steps == 0 && event.offset < event.end)
             return RowStatus_BAD;
         status = read_rows(a->data, &event, state, a->steps.at, number, &a->decoded);
         if (status != RowStatus_END)
             return status;
         a->decoded.event_sizes.at[number] += event.end - event.start;
-        state[RowField_EVENT]++;
+        state->event++;
     }
     return status;
 }

@@ -2,8 +2,6 @@
 
 The reference: `ibbmaster.storage.ibb.scan`. */
 
-#define COLUMNS ChunkColumn_COLUMNS
-
 /* Whether a chunk is in its place, and the types of the records that continue after it.
 
 `record_type` is that of the current record, `nested_type` of a state or dummy record inside it; -1 stands for none. */
@@ -58,10 +56,10 @@ static inline int64_t index_page(const uint8_t *pages, int64_t page_end, ShortRo
             place->record_type = record_type;
             place->nested_type = nested_type;
         }
-        int32_t *chunk = table.at + place->row * COLUMNS;
-        chunk[ChunkColumn_START] = (int32_t)start;
-        chunk[ChunkColumn_SIZE] = (int32_t)size;
-        chunk[ChunkColumn_TYPE] = (int32_t)type_byte;
+        ChunkRow *chunk = ROW(ChunkRow, table, place->row);
+        chunk->start = (int32_t)start;
+        chunk->size = (int32_t)size;
+        chunk->type = (int32_t)type_byte;
         place->row++;
         place->offset = end;
     }
@@ -75,19 +73,18 @@ noted. Returns the row after what was noted, from `row` on, and in `stopped` why
 page, NO_DATA also at END, BAD_PAGE, FULL if the table is, else FALLBACK.
 
 Consumers take page by page, so that they find it in the first cache of the core. */
-static int64_t index_chunks(Bytes pages, int64_t count, int64_t *state, ShortRows table, int64_t row,
-                            int64_t *stopped) {
+static int64_t index_chunks(Bytes pages, int64_t count, Field *state, ShortRows table, int64_t row, int64_t *stopped) {
     ChunkPlace place = {
-        state[Field_PAGE], state[Field_OFFSET], state[Field_SKIP_TYPE], state[Field_NESTED_TYPE], row,
+        state->page, state->offset, state->skip_type, state->nested_type, row,
     };
     const int64_t chunks_end = DATA - CHUNK_HEADER; /* where no chunk begins any more */
     int64_t status = Status_DONE;
     while (place.page < count && status == Status_DONE) {
         const uint8_t *page = pages.at + place.page * PAGE;
-        int64_t end = state[Field_END] > 0 ? min64(chunks_end, state[Field_END] - place.page * PAGE) : chunks_end;
+        int64_t end = state->end > 0 ? min64(chunks_end, state->end - place.page * PAGE) : chunks_end;
         if (place.offset >= end && end < chunks_end)
             status = Status_NO_DATA;
-        else if (place.page >= state[Field_VERIFIED] && !is_page_good(page))
+        else if (place.page >= state->verified && !is_page_good(page))
             status = Status_BAD_PAGE;
         else
             status = index_page(pages.at, end, table, &place);
@@ -98,10 +95,10 @@ static int64_t index_chunks(Bytes pages, int64_t count, int64_t *state, ShortRow
             place.offset = 0;
         }
     }
-    state[Field_PAGE] = place.page;
-    state[Field_OFFSET] = place.offset;
-    state[Field_SKIP_TYPE] = place.record_type;
-    state[Field_NESTED_TYPE] = place.nested_type;
+    state->page = place.page;
+    state->offset = place.offset;
+    state->skip_type = place.record_type;
+    state->nested_type = place.nested_type;
     *stopped = status == Status_DONE ? Status_NEED_MORE : status;
     return place.row;
 }
@@ -110,26 +107,26 @@ static int64_t index_chunks(Bytes pages, int64_t count, int64_t *state, ShortRow
 typedef struct { int64_t row, rows, status; } Chunks;
 
 /* The next chunk of `count` pages, which are indexed one by one; NULL after the last one. */
-static inline const int32_t *next_chunk(Bytes pages, int64_t count, int64_t *state, ShortRows table, Chunks *chunks) {
+static inline const ChunkRow *next_chunk(Bytes pages, int64_t count, Field *state, ShortRows table, Chunks *chunks) {
     while (chunks->row == chunks->rows) {
-        if (chunks->status != Status_NEED_MORE || state[Field_PAGE] >= count)
+        if (chunks->status != Status_NEED_MORE || state->page >= count)
             return NULL;
-        chunks->rows = index_chunks(pages, state[Field_PAGE] + 1, state, table, 0, &chunks->status);
+        chunks->rows = index_chunks(pages, state->page + 1, state, table, 0, &chunks->status);
         chunks->row = 0;
     }
-    return table.at + chunks->row++ * COLUMNS;
+    return ROW(ChunkRow, table, chunks->row++);
 }
 
 /* Whether a record of a type begins with a chunk. */
 static inline bool is_begin(ShortRows table, int64_t row, int64_t record_type) {
-    return (table.at[row * COLUMNS + ChunkColumn_TYPE] & (CONT | TYPE_MASK)) == record_type;
+    return (ROW(ChunkRow, table, row)->type & (CONT | TYPE_MASK)) == record_type;
 }
 
 /* The row after the last chunk of the record that begins at a row; -1 if that is not among the `count`. */
 static inline int64_t record_end(ShortRows table, int64_t row, int64_t count) {
-    int64_t record_type = table.at[row * COLUMNS + ChunkColumn_TYPE] & TYPE_MASK;
+    int64_t record_type = ROW(ChunkRow, table, row)->type & TYPE_MASK;
     for (; row < count; row++) {
-        int64_t type_byte = table.at[row * COLUMNS + ChunkColumn_TYPE];
+        int64_t type_byte = ROW(ChunkRow, table, row)->type;
         if (type_byte & LAST && (type_byte & TYPE_MASK) == record_type)
             return row + 1;
     }
@@ -137,15 +134,13 @@ static inline int64_t record_end(ShortRows table, int64_t row, int64_t count) {
 }
 
 /* Have the place be that of a record that begins at `start` of the pages. */
-static inline void stop_at(int64_t start, int64_t *state) {
-    state[Field_PAGE] = start / PAGE;
-    state[Field_OFFSET] = start % PAGE;
-    state[Field_SKIP_TYPE] = state[Field_NESTED_TYPE] = -1;
+static inline void stop_at(int64_t start, Field *state) {
+    state->page = start / PAGE;
+    state->offset = start % PAGE;
+    state->skip_type = state->nested_type = -1;
 }
 
 /* Whether the place is where one record ends and the next begins. */
-static inline bool is_between_records(const int64_t *state) {
-    return state[Field_SKIP_TYPE] < 0 && state[Field_NESTED_TYPE] < 0;
-}
+static inline bool is_between_records(const Field *state) { return state->skip_type < 0 && state->nested_type < 0; }
 
 KERNEL(index_chunks) { return index_chunks(a->pages, a->count, a->state.at, a->table, a->row, more); }

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Framing, Status, noted_gtids
-from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.kernel.plain_memory import NOTHING, RowTable, numbers, rows_in, scratch
 from ibbmaster.position import LogPosition
 from .roles import kernel_roles
@@ -21,15 +20,15 @@ SKIPPED_BYTES = (1 << 14, 1 << 17, WINDOW_BYTES)  # at first few, as skipping ma
 PAIRS_MAX = 64
 ALL = NOTHING  # up to no GTID
 PART_FIELDS = [  # with which the kernel continues inside a group; `ClassicPart` needs this order
-    ClassicField.KIND,
-    ClassicField.IS_LARGE,
+    Field.KIND,
+    Field.IS_LARGE,
     Field.IS_DROPPED,
     Field.PACKET_LEFT,
     Field.EVENT_LEFT,
     Field.EMPTY_TAIL,
-    ClassicField.IS_LAST,
-    ClassicField.PAYLOAD_LEFT,
-    ClassicField.CHECKSUM,
+    Field.IS_LAST,
+    Field.PAYLOAD_LEFT,
+    Field.CHECKSUM,
 ]
 
 
@@ -42,9 +41,9 @@ class FileFraming:
 
     def __init__(self, groups: ClassicGroups, kernels: Kernels, window: Any, framing: Framing, offset: int) -> None:
         self.state = state = framing.state
-        state[ClassicField.CHECKSUM_BYTES] = groups.window.checksum_size
-        state[ClassicField.FILE_SIZE] = groups.window.source.size_bytes
-        state[ClassicField.PASSES_OVER] = not len(framing.out)
+        state[Field.CHECKSUM_BYTES] = groups.window.checksum_size
+        state[Field.FILE_SIZE] = groups.window.source.size_bytes
+        state[Field.PASSES_OVER] = not len(framing.out)
         self.offset = offset
         self.framing = framing
         self._groups = groups
@@ -56,7 +55,7 @@ class FileFraming:
     @property
     def place(self) -> tuple[int, tuple[int, ...]]:
         """Offset, and the fields of a part; none between groups."""
-        return self.offset, tuple(self.state[place] for place in PART_FIELDS) if self.state[ClassicField.KIND] else ()
+        return self.offset, tuple(self.state[place] for place in PART_FIELDS) if self.state[Field.KIND] else ()
 
     @property
     def has_advanced(self) -> bool:
@@ -73,10 +72,10 @@ class FileFraming:
 
     @property
     def is_in_parts(self) -> bool:
-        return bool(self.state[ClassicField.IN_PARTS])
+        return bool(self.state[Field.IN_PARTS])
 
     def go_in_parts(self) -> None:
-        self.state[ClassicField.IN_PARTS] = 1
+        self.state[Field.IN_PARTS] = 1
 
     def stay(self) -> None:
         self.offset = self._begin[0]
@@ -100,11 +99,11 @@ class FileFraming:
             found = self._groups.read_into(self.offset, memoryview(self._window)[:size])
             if self.file_end and not self.is_in_parts:
                 found = max(0, min(found, self.file_end - self.offset))
-            state[ClassicField.READ_AT], state[ClassicField.SOURCE_OFFSET] = 0, self.offset
+            state[Field.READ_AT], state[Field.SOURCE_OFFSET] = 0, self.offset
             status = self._status = self._kernels.frame_classic(
                 self._window, found, self.framing, kernel_roles(), skips
             )
-            self.offset += int(state[ClassicField.READ_AT])
+            self.offset += int(state[Field.READ_AT])
             if self.place != before:
                 return False
             if status != Status.NEED_MORE or found < size or size == WINDOW_BYTES:
@@ -132,7 +131,7 @@ class FileFraming:
             if self.place == before:
                 self.stay()
                 return
-            if not self.state[ClassicField.KIND]:
+            if not self.state[Field.KIND]:
                 return
 
 
@@ -141,7 +140,7 @@ def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
     packed data are damaged."""
     window, pairs, prefix = scratch(WINDOW_BYTES), RowTable(PAIRS_MAX, PAIR_COLUMNS).memory, scratch(8)
     while groups.is_in_file:
-        state = numbers(ClassicField.SIZE)
+        state = numbers(Field.SIZE)
         buffers = Framing(state, NOTHING, NOTHING, prefix, pairs, NOTHING, NOTHING, NOTHING)
         framing = FileFraming(groups, kernels, window, buffers, groups.position.offset)
         framing.skip()

@@ -9,7 +9,6 @@ from ibbmaster.errors import ClassicFormatError, EventError, IbbMasterError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import Field, Progress
-from ibbmaster.kernel.packet_fields import ClassicField
 from ibbmaster.kernel.plain_memory import NOTHING, number_rows, numbers
 from ibbmaster.logs.classic.binlog import ClassicGroups
 from ibbmaster.logs.classic.framing import PART_FIELDS, WINDOW_BYTES, FileFraming
@@ -194,16 +193,16 @@ class ClassicFraming(FileFraming):
         segments: Any = None,
     ) -> None:
         workspace.prepare(selection, sequence)
-        state = numbers(ClassicField.SIZE)
+        state = numbers(Field.SIZE)
         state[: Field.SIZE] = workspace.state
-        state[ClassicField.IS_STORED] = selection.is_stored
+        state[Field.IS_STORED] = selection.is_stored
         self._counts_positions = selection.log_positions is not None
         if selection.log_positions is not None:
-            state[ClassicField.POSITION], state[ClassicField.LAST_POSITION] = selection.log_positions
+            state[Field.POSITION], state[Field.LAST_POSITION] = selection.log_positions
         offset = at.position.offset
         if isinstance(at, ClassicPart):
             offset = at.offset
-            state[ClassicField.IN_PARTS], state[ClassicField.GROUP_OFFSET] = 1, at.position.offset
+            state[Field.IN_PARTS], state[Field.GROUP_OFFSET] = 1, at.position.offset
             for place, value in zip(PART_FIELDS, at.fields, strict=False):  # none at first
                 state[place] = value
         buffers = workspace.framing(NOTHING if out is None else out, NOTHING if segments is None else segments)
@@ -216,8 +215,8 @@ class ClassicFraming(FileFraming):
         offset, fields = self.place
         after: Mark = FramingState(LogPosition(file_no, offset))
         if fields:
-            after = ClassicPart(LogPosition(file_no, int(state[ClassicField.GROUP_OFFSET])), offset, fields)
-        log_positions = LogPositions(int(state[ClassicField.POSITION]), int(state[ClassicField.LAST_POSITION]))
+            after = ClassicPart(LogPosition(file_no, int(state[Field.GROUP_OFFSET])), offset, fields)
+        log_positions = LogPositions(int(state[Field.POSITION]), int(state[Field.LAST_POSITION]))
         groups = Groups(self.gtids, is_in_order=self.is_in_order)
         counted = log_positions if self._counts_positions else None
         return Block(packets, self._before, after, groups, log_positions=counted)
@@ -239,7 +238,7 @@ class ClassicPump(BlockPump):
         framing = ClassicFraming(
             groups, kernels, workspace, at, selection, sequence, out=out, segments=workspace.segments
         )
-        framing.state[ClassicField.MAY_BE_IN_PARTS] = not groups.window.is_in_use
+        framing.state[Field.MAY_BE_IN_PARTS] = not groups.window.is_in_use
         progress = numbers(Progress.SIZE)
         progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset
         progress[Progress.END] = file_end(maker.find_end(), at.position)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, KnownTables, MapColumn, OpenColumn
+from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, KnownTables, MapColumn, OpenColumn, VariantColumn
 from ibbmaster.replication.event.header import TYPE_OFFSET
 from ibbmaster.replication.event.rows.changes import KINDS, ChangeKind
 from ibbmaster.replication.event.table_map import RowsHeader
@@ -18,16 +18,16 @@ NO_TYPES = np.zeros(0, dtype=np.uint8)
 
 
 class MapStore:
-    """Arrays with the columns `MapColumn` and those of `variants`, and the bytes they refer to. `map_at` is where in a
+    """Arrays with the columns `MapColumn` and `VariantColumn`, and the bytes they refer to. `map_at` is where in a
     TABLE_MAP event the bytes begin by which its table is known."""
 
-    def __init__(self, variant_columns: int, map_at: int) -> None:
+    def __init__(self, map_at: int) -> None:
         self._map_at = map_at
         self._store: Any = np.zeros(1 << 12, dtype=np.uint8)
         self._stored = 0
         self.maps: Any = np.zeros((64, MapColumn.COLUMNS), dtype=np.int64)
         self.map_count = 0
-        self.variants: Any = np.zeros((64, variant_columns), dtype=np.int64)
+        self.variants: Any = np.zeros((64, VariantColumn.COLUMNS), dtype=np.int64)
         self.variant_count = 0
 
     def forget(self) -> None:
@@ -50,12 +50,12 @@ class MapStore:
         self.map_count += 1
 
     def note_variant(self, event: Buffer, row: int, header: RowsHeader, cells: tuple[int, ...]) -> None:
-        """Know the kind of a row event of a table; `cells` are the last ones of its row of `variants`."""
+        """Know the kind of a row event of a table; `cells` are the next ones of its row of `variants`."""
         bits = header.columns_present + header.columns_after
         kind = KIND_NUMBERS[KINDS[EventType(event[TYPE_OFFSET])]]
         self.variants = with_room(self.variants, self.variant_count + 1)
         head = row, kind, header.column_count, self._remember(bits), len(bits)
-        self.variants[self.variant_count] = *head, *cells
+        self.variants[self.variant_count, : len(head) + len(cells)] = *head, *cells
         self.variant_count += 1
 
     def known(self, open_tables: Any, is_other: Any = NO_TYPES) -> KnownTables:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibbmaster.errors import UndecodableError
-from ibbmaster.kernel.fields import RowOp, StepColumn, VariantColumn
+from ibbmaster.kernel.fields import RowOp, StepColumn
 from ibbmaster.logs.log.group_content import RowReader, TableDecoder
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE
 from ibbmaster.replication.event.rows.column import Column, TableSchema
@@ -107,7 +107,7 @@ class RowTables(MapStore):
         completes_keys: bool = False,
         reading: Callable[[Column], Reading] = text_reading_of,
     ) -> None:
-        super().__init__(VariantColumn.COLUMNS, EVENT_HEADER_SIZE)
+        super().__init__(EVENT_HEADER_SIZE)
         self._completes_keys = completes_keys
         self._reading = reading
         self._fields = fields

@@ -14,7 +14,6 @@ from ibbmaster.kernel.fields import (
     OPEN_TABLES_MIN,
     ChangedTables,
     ChangeOp,
-    ChangeVariantColumn,
     EventColumn,
     GroupColumn,
     ImageColumn,
@@ -159,7 +158,7 @@ class _Changes:
 
     def _forget_all(self) -> None:
         self._mapped: list[MappedTable | None] = []
-        self._maps = MapStore(ChangeVariantColumn.COLUMNS, NAME_OFFSET)
+        self._maps = MapStore(NAME_OFFSET)
         self._columns: Any = np.zeros((256, ImageColumn.COLUMNS), dtype=np.int64)
         self._column_count = 0
         self._parts: Any = np.zeros((64, KeyColumn.COLUMNS), dtype=np.int64)
@@ -283,7 +282,7 @@ class _Changes:
             self._maps.maps[row, MapColumn.IS_WANTED] = self._fold.is_wanted(mapped)
             if mapped is not None and (mapped.contents.references or mapped.contents.is_doubtful):
                 variants = self._maps.variants[: self._maps.variant_count]
-                variants[variants[:, VariantColumn.MAP] == row, ChangeVariantColumn.IS_BY_REFERENCE] = 1
+                variants[variants[:, VariantColumn.MAP] == row, VariantColumn.IS_BY_REFERENCE] = 1
 
     # Tables -----------------------------------------------------------------------------------
 
@@ -301,7 +300,7 @@ class _Changes:
         self._maps.note_variant(event, row, header, (*(plan or BY_REFERENCE), plan is None))
 
     def _plan(self, mapped: MappedTable, header: RowsHeader, kind: ChangeKind) -> tuple[int, ...] | None:
-        """How a kernel takes row events, as `ChangeVariantColumn` has it; None if the reference has to."""
+        """How a kernel takes row events, as `VariantColumn` has it; None if the reference has to."""
         layout, contents = mapped.layout, mapped.contents
         count = len(layout.columns)
         present, after = _places(header.columns_present, count), _places(header.columns_after, count)
