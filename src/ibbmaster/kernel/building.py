@@ -80,7 +80,8 @@ def _lines() -> Iterator[str]:
         if isinstance(value, int) and not isinstance(value, bool) and name.isupper() and name[0] != "_":
             yield f"#define {name} INT64_C({int(value)})"
         elif isinstance(value, EnumType):
-            members = {place: one for place, one in value.__members__.items() if isinstance(one, int)}
+            every: dict[str, Any] = dict(value.__members__)
+            members = {place: one for place, one in every.items() if isinstance(one, int)}
             *places, last = members or [""]
             if last in ("SIZE", "COLUMNS"):
                 assert [*members.values()] == [*range(len(members))], name

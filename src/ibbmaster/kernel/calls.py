@@ -79,19 +79,7 @@ class Kernels(Protocol):
         self, source: Bytes, numbers: State, pairs: NumberRows, roles: Roles, scratch: Bytes, pages: Bytes
     ) -> None: ...
     def seal_pages(self, pages: Bytes, count: int) -> None: ...
-    def check_classic_groups(
-        self, source: Bytes, numbers: State, roles: Roles, pairs: NumberRows, state: State
-    ) -> int: ...
-    def check_long_group(
-        self,
-        source: Bytes,
-        numbers: State,
-        roles: Roles,
-        group: State,
-        head: Bytes,
-        pairs: NumberRows,
-        state: State,
-    ) -> int: ...
+    def check_groups(self, source: Bytes, framing: Framing, roles: Roles) -> int: ...
     def place_groups(
         self, data: Bytes, groups: NumberRows, first: int, count: int, numbers: State, roles: Roles, out: Bytes
     ) -> int: ...

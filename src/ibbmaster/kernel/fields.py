@@ -77,7 +77,7 @@ class Field(IntEnum):
     CHECKSUM_BYTES = 26  # of each event in the file
     IS_STORED = 27  # events go out as they are, checksums too; else as an engine's stream has them
     POSITION, LAST_POSITION = 28, 29  # of the next event, as the replica counts; the one before
-    PASSES_OVER = 30  # nothing goes out, and no position is counted
+    PASSES_OVER = 30  # nothing goes out
     IN_PARTS, MAY_BE_IN_PARTS = 31, 32  # one group, as far as it is here; a pump may go so
     KIND, GROUP_OFFSET = 33, 34  # of the current group, 0 for none; in its file
     IS_LARGE, IS_LAST = 35, 36  # an event is framed in pieces, and ends its group
@@ -586,16 +586,6 @@ class Conversion(IntEnum):
     NOTED = 7  # groups, counted on; the last of each pair has its number
     EVENT_BYTES = 8  # written, counted on
     SIZE = 9
-
-
-class LongGroup(IntEnum):
-    """Places in what is known of a group of a traditional file that is read piece by piece."""
-
-    KIND, ROLE = 0, 1  # 0 before its GTID event; of the current event
-    LEFT = 2  # bytes that this still lacks, its checksum among them; 0 between events
-    CHECKSUM = 3  # of what was read of it
-    BYTES = 4  # of its events, without checksums
-    SIZE = 5
 
 
 class PlacedField(IntEnum):

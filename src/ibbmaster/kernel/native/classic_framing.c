@@ -1,14 +1,20 @@
-/* Kernels that frame the events of traditional files as packets.
+/* Kernels that frame the events of traditional files as packets, or check them.
 
 An event is verified, and goes out as it is stored; or as an engine's stream has it, without checksum and end position.
-
-The references: `ibbmaster.logs.classic.groups` with `ibbmaster.replication.dump.rewriting` and `ibbmaster.replication.dump.framing`. */
+The references: `ibbmaster.logs.classic.groups` with `ibbmaster.replication.dump.rewriting` and
+`ibbmaster.replication.dump.framing`; for checks `ibbmaster.logs.classic.verifying`. */
 
 #define AROUND_GROUP_MAX (1 << 19) /* bytes of an event outside of groups, and of a GTID event */
-#define LARGE_MIN (1 << 19)        /* bytes: a longer event may be framed before all of it was verified */
+#define LARGE_MIN (1 << 19) /* bytes: a longer event may be framed before all of it was verified */
 
-/* Of the checksum that each event goes out with. */
+/* Bytes of the checksum that each event goes out with. */
 static inline int64_t trailer_bytes(const Field *state) { return state->is_stored ? state->checksum_bytes : 0; }
+
+/* Count an event of `size` bytes. */
+static inline void pass_position(Field *state, int64_t size) {
+    state->last_position = state->position;
+    state->position += size;
+}
 
 /* Have an event be as an engine's stream has it. */
 static inline void strip(uint8_t *event, int64_t size) {
@@ -23,10 +29,7 @@ static void begin_large(const uint8_t *event, const Framing *framing) {
     state->is_large = 1;
     state->event_left = kept - EVENT_HEADER;
     state->checksum = crc32(event, EVENT_HEADER, 0);
-    if (!state->passes_over) {
-        state->last_position = state->position;
-        state->position += kept + trailer;
-    }
+    pass_position(state, kept + trailer);
     state->is_dropped = state->passes_over || is_left_out(event, state->filters);
     if (state->is_dropped)
         return;
@@ -70,11 +73,9 @@ static int64_t frame_large(const uint8_t *source, int64_t end, const Framing *fr
         if (room_in(framing) < ROOM)
             return Status_FULL;
         int64_t checksum = state->checksum;
-        for (int64_t left = trailer_bytes(state); left > 0; left--) {
+        for (int64_t left = trailer_bytes(state); left > 0; left--, checksum >>= 8) {
             continue_packet(state, out, state->payload_left);
-            out[state->out] = (uint8_t)checksum;
-            checksum >>= 8;
-            state->out++;
+            out[state->out++] = (uint8_t)checksum;
             state->packet_left--;
             state->payload_left--;
         }
@@ -93,7 +94,7 @@ static inline bool frame_whole(Bytes source, int64_t offset, int64_t size, uint6
     Field *state = framing->state.at;
     const uint8_t *event = source.at + offset;
     int64_t kept = size - state->checksum_bytes + trailer_bytes(state);
-    if (!is_left_out(event, state->filters)) {
+    if (!state->passes_over && !is_left_out(event, state->filters)) {
         if (room_in(framing) < kept + ROOM)
             return false;
         uint8_t *packet = framing->out.at + state->out, *copied = packet + 4 + state->prefix_size;
@@ -102,19 +103,14 @@ static inline bool frame_whole(Bytes source, int64_t offset, int64_t size, uint6
         state->sequence = (state->sequence + 1) & 0xFF;
         bool is_segment = kept >= SEGMENT_MIN && state->segments < framing->segments.rows;
         int64_t taken = is_segment ? EVENT_HEADER : kept;
-        if (kept <= SMALL_EVENT && offset + kept <= source.size - 32)
-            for (int64_t step = 0; step < kept; step += 32)
-                memcpy(copied + step, event + step, 32);
-        else
-            memcpy(copied, event, (size_t)taken);
+        copy_event(copied, event, taken, offset + taken <= source.size - 32);
         if (!state->is_stored)
             strip(copied, kept);
         state->out += 4 + state->prefix_size + taken;
         if (is_segment)
             put_piece(source.at, offset + EVENT_HEADER, kept - EVENT_HEADER, framing);
     }
-    state->last_position = state->position;
-    state->position += kept;
+    pass_position(state, kept);
     return true;
 }
 
@@ -125,8 +121,7 @@ typedef struct {
 } ClassicPlace;
 
 static inline ClassicPlace place_at(const Field *state, int64_t offset, int64_t kind) {
-    int64_t position = state->position, last_position = state->last_position;
-    return (ClassicPlace){offset, kind, offset, position, last_position, mark_of(state)};
+    return (ClassicPlace){offset, kind, offset, state->position, state->last_position, mark_of(state)};
 }
 
 /* Begin a group with the event that comes next, of `size` bytes: DONE, or why not. */
@@ -150,8 +145,7 @@ static inline int64_t begin_classic_group(const uint8_t *event, int64_t size, co
 static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t prefix, const Framing *framing,
                                           const Roles *roles, NumberRows skips, ClassicPlace *place) {
     Field *state = framing->state.at;
-    int64_t checksum_bytes = state->checksum_bytes;
-    int64_t is_in_parts = state->in_parts, passes_over = state->passes_over;
+    int64_t checksum_bytes = state->checksum_bytes, is_in_parts = state->in_parts;
     if (state->is_large) {
         state->read_at = place->offset;
         int64_t status = frame_large(source.at, end, framing);
@@ -166,25 +160,27 @@ static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t pr
     if (size == WRONG)
         return Status_FALLBACK;
     bool is_inside = place->kind != NO_GROUP, is_cut = size == CUT, ends = false;
-    if (is_cut && here >= EVENT_HEADER)
-        size = size_of(event);
-    bool is_large = is_in_parts && is_inside && size > LARGE_MIN;
+    if (is_cut && here < EVENT_HEADER)
+        return Status_NEED_MORE;
+    size = size_of(event);
+    int64_t kept = size - checksum_bytes,
+            role = is_inside ? roles_in(place->kind, roles)[event[TYPE_OFFSET]] : NOT_INSIDE;
+    bool may_part = state->passes_over ? is_cut && (role != MAY_END || kept > ENDING_QUERY_MAX) : size > LARGE_MIN;
+    bool is_large = is_in_parts && is_inside && may_part;
     if (is_cut && !is_large)
         return Status_NEED_MORE;
     if (is_inside) {
-        int64_t role = event_role(event, size - checksum_bytes, roles_in(place->kind, roles)[event[TYPE_OFFSET]]);
+        role = event_role(event, kept, role);
         ends = role == ENDS;
         if (role != ENDS && role != CONTINUES)
             return Status_FALLBACK;
     } else if (size > AROUND_GROUP_MAX) {
         return Status_FALLBACK;
     } else if (event[TYPE_OFFSET] == EventType_BINLOG_CHECKPOINT) {
-        if (state->is_stored) {
-            if (passes_over)
-                return Status_FALLBACK; /* it goes out, whatever is skipped around it */
-            if (!frame_whole(source, offset, size, prefix, framing))
-                return Status_FULL;
-        }
+        if (state->is_stored && state->passes_over)
+            return Status_FALLBACK; /* it goes out, whatever is skipped around it */
+        if (state->is_stored && !frame_whole(source, offset, size, prefix, framing))
+            return Status_FULL;
         place->offset += size;
         return Status_DONE;
     } else {
@@ -195,7 +191,7 @@ static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t pr
     if (is_large) {
         if (file_offset + size > state->file_size)
             return Status_FALLBACK;
-        if (room_in(framing) < ROOM)
+        if (!state->passes_over && room_in(framing) < ROOM)
             return Status_FULL;
         begin_large(event, framing);
         state->is_last = ends;
@@ -203,7 +199,7 @@ static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t pr
         place->offset += EVENT_HEADER;
         return Status_DONE;
     }
-    if (!passes_over && !frame_whole(source, offset, size, prefix, framing))
+    if (!frame_whole(source, offset, size, prefix, framing))
         return Status_FULL;
     place->offset += size;
     if (ends) {
@@ -222,7 +218,7 @@ no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the positions continue f
 
 Returns why it stopped: NEED_MORE where what comes next is not all here, FULL where there is no room for it, FALLBACK
 before what is not as it should be or has to be decided, DONE after a group in parts. An event of LARGE_MIN bytes and
-more may go out in parts. */
+more may go out in parts, and any one is passed over in parts. */
 static int64_t frame_classic(Bytes source, int64_t end, const Framing *framing, const Roles *roles, NumberRows skips) {
     Field *state = framing->state.at;
     int64_t is_in_parts = state->in_parts, status;
@@ -245,3 +241,6 @@ static int64_t frame_classic(Bytes source, int64_t end, const Framing *framing, 
 }
 
 KERNEL(frame_classic) { return frame_classic(a->source, a->end, &a->framing, &a->roles, a->skips); }
+
+/* Pass over groups that are as they should be, as PASSES_OVER says; POSITION counts bytes of events. */
+KERNEL(check_groups) { return frame_classic(a->source, a->source.size, &a->framing, &a->roles, (NumberRows){0}); }

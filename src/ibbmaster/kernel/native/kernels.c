@@ -15,7 +15,6 @@ const char ibbmaster_digest[] = DIGEST;
 #include "classic_framing.c"
 #include "pump.c"
 #include "node_search.c"
-#include "classic_checking.c"
 #include "converting.c"
 #include "placing.c"
 #include "changing.c"

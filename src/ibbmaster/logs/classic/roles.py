@@ -43,5 +43,10 @@ TRANSACTION_ROLES = _roles(0)
 
 
 @functools.cache
-def kernel_roles() -> Roles:
-    return Roles(kept(TRANSACTION_ROLES), kept(STANDALONE_ROLES))
+def kernel_roles(*, has_fragments: bool = True) -> Roles:
+    """The roles as kernels take them; without fragments, which have an order, those of row events are NOT_INSIDE."""
+    both = kept(TRANSACTION_ROLES), kept(STANDALONE_ROLES)
+    if not has_fragments:
+        for roles in both:
+            roles[EventType.PARTIAL_ROW_DATA] = NOT_INSIDE
+    return Roles(*both)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from ibbmaster.errors import EventError, GapError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import GROUP_BEGIN, PAIR_COLUMNS, Conversion, Field, LongGroup, Status, noted_gtids
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Framing, Status, noted_gtids
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
+from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
 from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.position import NamedPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -49,8 +49,6 @@ class GroupChecks:
     def __init__(self, kernels: Kernels, helper: Executor | None) -> None:
         self._kernels = kernels
         self._helper = helper
-        self._numbers = numbers(Conversion.SIZE)
-        self._head = scratch(GROUP_BEGIN)
         self._pairs = RowTable(PAIRS_MAX, PAIR_COLUMNS)
         self._blocks: PieceReader | None = None
         self._block, self._block_offset = memoryview(b""), 0
@@ -109,17 +107,14 @@ class GroupChecks:
     def _check_long(self, window: EventWindow, offset: int) -> tuple[int, CheckedGroups] | None:
         """The end of the group that begins in the block, read block by block, and what it is. None: it is for the
         reference, or the file ends in it."""
-        here, state, group = self._numbers, numbers(Field.SIZE), numbers(LongGroup.SIZE)
-        pairs, head = self._pairs, self._head
+        framing = self._framing(window.checksum_size, in_parts=True)
         while True:
-            here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = offset - self._block_offset, self._block_offset
-            block: Any = self._block
-            status = self._kernels.check_long_group(block, here, kernel_roles(), group, head, pairs.memory, state)
-            offset = self._block_offset + here[Conversion.READ_AT]
+            block = self._block
+            end, checked, status = self._take_groups(block, offset - self._block_offset, self._block_offset, framing)
+            offset = self._block_offset + end
             if status == Status.DONE:
-                gtids = noted_gtids(pairs.rows(state[Field.PAIRS]))
-                return offset, CheckedGroups(gtids, 1, state[Field.OUT])
-            wants_all = len(block) - here[Conversion.READ_AT] > BLOCK_BYTES  # for an event that no block can hold
+                return offset, checked
+            wants_all = len(block) - end > BLOCK_BYTES  # for an event that no block can hold
             if status != Status.NEED_MORE or wants_all or not self._read(window, offset):
                 return None
 
@@ -139,15 +134,26 @@ class GroupChecks:
     def _check(
         self, block: Any, start: int, block_offset: int, checksum_bytes: int
     ) -> tuple[int, CheckedGroups | None, bool]:
-        state, here = numbers(Field.SIZE), self._numbers
-        here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = start, block_offset
-        here[Conversion.CHECKSUM_BYTES] = checksum_bytes
-        pairs = self._pairs
-        is_cut = self._kernels.check_classic_groups(block, here, kernel_roles(), pairs.memory, state)
-        gtids = noted_gtids(pairs.rows(state[Field.PAIRS]))
-        count = state[Field.GROUPS]
-        checked = CheckedGroups(gtids, count, state[Field.OUT]) if count else None
-        return here[Conversion.READ_AT], checked, bool(is_cut)
+        framing = self._framing(checksum_bytes)
+        end, checked, status = self._take_groups(block, start, block_offset, framing)
+        return end, checked if checked.groups else None, status == Status.NEED_MORE
+
+    def _framing(self, checksum_bytes: int, *, in_parts: bool = False) -> Framing:
+        state, none = numbers(Field.SIZE), scratch(8)
+        state[Field.PASSES_OVER], state[Field.CHECKSUM_BYTES], state[Field.IN_PARTS] = 1, checksum_bytes, in_parts
+        state[Field.FILE_SIZE] = 1 << 62  # the end of the file is seen where it is read
+        return Framing(state, none, none, none, self._pairs.memory, short_rows(1, 3), none, RowTable(1, 3).memory)
+
+    def _take_groups(
+        self, block: Any, start: int, block_offset: int, framing: Framing
+    ) -> tuple[int, CheckedGroups, int]:
+        """The end of what a kernel has checked from a place in a block on, what it is, and why it stopped."""
+        state = framing.state
+        state[Field.READ_AT], state[Field.SOURCE_OFFSET] = start, block_offset
+        status = self._kernels.check_groups(block, framing, kernel_roles(has_fragments=False))
+        gtids = noted_gtids(self._pairs.rows(int(state[Field.PAIRS])))
+        checked = CheckedGroups(gtids, int(state[Field.GROUPS]), int(state[Field.POSITION]))
+        return int(state[Field.READ_AT]), checked, status
 
 
 def verify_files(
