@@ -9,7 +9,8 @@ import pytest
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
-from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, Framing, Status
+from ibbmaster.kernel.calls import Framing
+from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, PAIR_COLUMNS, Field, Status
 from ibbmaster.logs.classic.groups import ClassicFileReader
 from ibbmaster.logs.classic.roles import kernel_roles
 from ibbmaster.logs.classic.series import find_series

@@ -1,8 +1,11 @@
-"""The checksum kernel agrees with crcmod on any page."""
+"""The checksums of pages and events, whatever the CPU can do."""
 
 import random
+import zlib
+from ctypes import c_int64
 
 import crcmod.predefined
+import pytest
 
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 
@@ -35,3 +38,16 @@ def test_every_flipped_bit_of_a_page_is_seen(pieces):
             page[place] ^= 1 << bit
             assert not pieces.is_good(bytes(page)), (place, bit)
             page[place] ^= 1 << bit
+
+
+@pytest.mark.parametrize("lanes", [4, 1, 0], ids=["multiplying four lanes", "multiplying one", "by tables"])
+def test_the_checksum_of_any_bytes_is_that_of_zlib(pieces, lanes):
+    def crc32(data, before=0):
+        return pieces.crc32_of(data, c_int64(len(data)), c_int64(before), lanes)
+
+    rng = random.Random(1)
+    for size in [*range(600), 1000, 65_537]:
+        data = rng.randbytes(size)
+        middle = rng.randrange(size + 1)
+        assert crc32(data) == zlib.crc32(data)
+        assert crc32(data[middle:], crc32(data[:middle])) == zlib.crc32(data)

@@ -1,12 +1,16 @@
 """Loaded kernels are called with words: what is not what they take never gets there."""
 
+import ctypes.util
 import gc
 import weakref
 
 import numpy as np
 import pytest
 
-from ibbmaster.kernel.fields import PAIR_COLUMNS, Checking, ChunkColumn, Field, Status
+from ibbmaster.kernel import entries
+from ibbmaster.kernel.calls import Checking
+from ibbmaster.kernel.entries import LIBRARY, Entries
+from ibbmaster.kernel.fields import PAIR_COLUMNS, ChunkColumn, Field, Status
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 
@@ -101,3 +105,13 @@ def test_arrays_in_a_tuple_are_not_kept_and_new_ones_in_their_place_are_seen(ker
 @pytest.mark.parametrize("log", ["ibb/domains", "classic/10.11/domains/binlog.000001"])
 def test_who_verifies_with_kernels_loads_no_numpy_and_nothing_that_reads_redo_logs(fixtures, said_by, log):
     assert said_by(VERIFY.format(log=str(fixtures / log))).splitlines()[-1] == "ibbmaster.kernel.entries"
+
+
+def test_a_library_of_other_sources_or_without_a_kernel_is_refused(monkeypatch):
+    """It would write where these have other fields."""
+    Entries(LIBRARY)
+    monkeypatch.setattr(entries, "digest", lambda: "of others")
+    with pytest.raises(OSError, match=r"is of other sources: python -m ibbmaster\.kernel\.building makes it anew"):
+        Entries(LIBRARY)
+    with pytest.raises(AttributeError, match="ibbmaster_index_chunks"):
+        Entries(ctypes.util.find_library("c"))

@@ -5,7 +5,8 @@ import pytest
 
 from ibbmaster.errors import RecordError
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.fields import PAIR_COLUMNS, ChunkColumn, Field, Framing, Status
+from ibbmaster.kernel.calls import Framing
+from ibbmaster.kernel.fields import PAIR_COLUMNS, ChunkColumn, Field, Status
 from ibbmaster.logs.log.event_groups import decode_first_event
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.gtid_event import GTID_EVENT_SIZE_MIN, decode_gtid

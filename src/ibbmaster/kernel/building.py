@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .entries import FACTS, SOURCES, Entries, digest, library
-from .shapes import ARRAYS, FieldShape, Shape, kernel_names, named_shapes
+from .shapes import ARRAYS, FieldShape, Shape, kernel_names, shapes_of
 
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O3", "-fwrapv", "-fno-strict-aliasing", "-shared", "-fPIC")
 CPUS = {  # with an instruction for CRC-32C, as compilers of systems call them, and as Zig does
@@ -88,18 +88,19 @@ def _lines() -> Iterator[str]:
                 item = "int32_t" if name == "ChunkColumn" else "int64_t"
                 yield f"typedef struct {{ {item} {', '.join(places).lower()}; }} {name.replace('Column', 'Row')};"
             elif members:
-                yield f"enum {{ {', '.join(f'{name}_{place} = {int(one)}' for place, one in members.items())} }};"
+                prefix = "" if name == "Status" else f"{name}_"
+                yield f"enum {{ {', '.join(f'{prefix}{place} = {int(one)}' for place, one in members.items())} }};"
     for name, array in ARRAYS.items():
         item = "void" if array.is_record else _C_TYPES[array.item]
         yield f"typedef struct {{ {item} *at; int64_t {_SIZES[array.dimensions]}; }} {name};"
     known: set[str] = set()
     for kernel in kernel_names():
-        shapes = named_shapes(kernel)
-        for _, shape in shapes:
+        shapes = shapes_of(kernel)
+        for shape in shapes.values():
             if isinstance(shape, FieldShape) and shape.kind.__name__ not in known:
                 known.add(shape.kind.__name__)
                 yield _struct(zip(shape.kind._fields, shape.fields, strict=True), shape.kind.__name__)
-        yield _struct(shapes, f"{kernel}_args")
+        yield _struct(shapes.items(), f"{kernel}_args")
 
 
 def _struct(named: Iterable[tuple[str, Shape]], name: str) -> str:

@@ -1,37 +1,124 @@
-"""The kernels as their callers see them: what each takes and gives, for mypy, which sees no kernel's body.
-
-`ibbmaster.kernel.entries` is what is called; `ibbmaster.kernel.shapes` reads here how.
-"""
+"""What each kernel takes and gives: for mypy, and for `entries`, where `shapes` reads it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from .fields import (
-        AnswerPlan,
-        Bytes,
-        ChangedTables,
-        Checking,
-        Collecting,
-        Decoded,
-        FileRange,
-        Framing,
-        KeptChanges,
-        KnownTables,
-        LinePlan,
-        NumberRows,
-        Numbers,
-        Roles,
-        Sending,
-        ShortRows,
-        Shorts,
-        State,
-    )
+    import numpy as np
+    import numpy.typing as npt
+
+    # items lie one behind the other: see `ibbmaster.kernel.shapes`
+    Bytes = npt.NDArray[np.uint8]
+    ByteRows = npt.NDArray[np.uint8]
+    State = npt.NDArray[np.int64]  # a number for each place of an enumeration
+    Numbers = npt.NDArray[np.int64]
+    NumberRows = npt.NDArray[np.int64]  # a row for each thing
+    Shorts = npt.NDArray[np.int32]
+    ShortRows = npt.NDArray[np.int32]
+
+
+class Framing(NamedTuple):  # besides the pages
+    state: State  # see Field
+    head: Bytes  # the beginning of an event whose header is cut
+    begin: Bytes  # that of a commit record, likewise
+    prefix: Bytes  # of each event
+    pairs: NumberRows  # see `noted_gtids`
+    table: ShortRows  # see ChunkColumn
+    out: Bytes  # packets
+    segments: NumberRows  # where in `out` a piece of the pages belongs, where it begins there, its bytes
+
+
+class Sending(NamedTuple):
+    progress: State  # see Progress
+    vectors: NumberRows  # addresses and sizes of its pieces
+    rest: Bytes  # what the socket does not take
+
+
+class Roles(NamedTuple):  # the role of each event type in groups of traditional files
+    transaction: Bytes
+    standalone: Bytes  # behind a GTID event with the flag STANDALONE
+
+
+class Checking(NamedTuple):  # besides the pages
+    state: State  # see Field
+    table: ShortRows  # see ChunkColumn; for one page
+    pairs: NumberRows  # see PairColumn
+    found: NumberRows  # see Found
+    scratch: Bytes  # how a commit record in several chunks begins, and an event header there that is cut
+
+
+class Collecting(NamedTuple):  # besides the pages
+    state: State  # see Field
+    table: ShortRows  # see ChunkColumn; for one page
+    groups: NumberRows  # see GroupColumn
+    data: Bytes  # of their events
+
+
+class KnownTables(NamedTuple):  # what row events are read with
+    open_tables: NumberRows  # see OpenColumn
+    store: Bytes  # see MapColumn and VariantColumn
+    maps: NumberRows  # see MapColumn
+    map_count: int
+    map_at: int  # where in a TABLE_MAP event the bytes begin by which its table is known
+    variants: NumberRows  # see VariantColumn
+    variant_count: int
+    is_other: Bytes  # by type of event, whether it is an OTHER_EVENT; may be empty
+
+
+class LinePlan(NamedTuple):
+    programs: NumberRows  # the first step and how many, for each kind of row event
+    steps: NumberRows  # see LineColumn
+    store: Bytes  # of texts
+    choices: NumberRows  # where a text begins in the store, and its bytes; -1: there is none
+    head_offsets: Numbers  # of each head, group after group
+    heads: Bytes
+    side_offsets: NumberRows  # a row for each column of texts that were made before
+    sides: Bytes
+
+
+class AnswerPlan(NamedTuple):  # of making stored rows rows of an answer
+    layouts: NumberRows  # see LayoutColumn
+    stored: NumberRows  # see ImageColumn
+    values: NumberRows  # see ValueColumn
+    offsets: Numbers  # of each text in ...
+    texts: Bytes
+    side_offsets: NumberRows  # by side and row, in ...
+    sides: Bytes
+    spans: NumberRows  # room: a row for each stored column
+
+
+class Decoded(NamedTuple):  # what rows become
+    values: NumberRows  # a row for each slot of `StepColumn.SLOT`
+    valid: ByteRows  # whether a value is there
+    row_groups: Numbers  # in which group a row is
+    row_kinds: Numbers  # of which kind of row event, and which image
+    event_sizes: Numbers  # by kind of row event: bytes of those that were read to their end, counted on
+
+
+class FileRange(NamedTuple):  # that is collected
+    file_no: int
+    start_offset: int  # where in the file the block begins, or the groups that are wanted
+    end_offset: int  # of the groups that are wanted
+
+
+class ChangedTables(NamedTuple):  # how changes of rows are collected
+    columns: NumberRows  # see ImageColumn
+    parts: NumberRows  # see KeyColumn
+    spans: NumberRows  # room: a row for each column of an image
+
+
+class KeptChanges(NamedTuple):  # changes in the order of the log, each with its row of the maps
+    maps: Numbers
+    ops: Numbers  # see ChangeOp
+    places: Numbers  # of the new image among the images
+    key_sizes: Numbers
+    keys: Bytes  # KEY_MAX for each, filled up with zeros
+    images: Bytes  # each behind its head
 
 
 class Kernels(Protocol):
-    """All kernels; each says in its own docstring what it does. A status is one of `Status`."""
+    """All kernels; each says in C what it does. A status is one of `Status`."""
 
     # pages
     def index_chunks(self, pages: Bytes, count: int, state: State, table: ShortRows, row: int) -> tuple[int, int]: ...
@@ -47,13 +134,9 @@ class Kernels(Protocol):
     def collect_table(self, pages: Bytes, count: int, collecting: Collecting, file_range: FileRange) -> int: ...
 
     # sending
-    def pump(self, file: int, socket: int, pages: Bytes, framing: Framing, sending: Sending) -> int: ...
-    def pump_nodes(
-        self, file: int, socket: int, nodes: NumberRows, pages: Bytes, framing: Framing, sending: Sending
-    ) -> int: ...
-    def pump_way(
-        self, file: int, socket: int, nodes: NumberRows, pages: Bytes, framing: Framing, sending: Sending
-    ) -> int: ...
+    def pump(self, pages: Bytes, framing: Framing, sending: Sending) -> int: ...
+    def pump_nodes(self, nodes: NumberRows, pages: Bytes, framing: Framing, sending: Sending) -> int: ...
+    def pump_way(self, nodes: NumberRows, pages: Bytes, framing: Framing, sending: Sending) -> int: ...
     def frame_bytes(self, source: Bytes, start: int, end: int, framing: Framing) -> tuple[int, int]: ...
     def change_packets(
         self, source: Bytes, size: int, state: State, numbers: NumberRows, roles: Roles, out: Bytes
@@ -72,9 +155,7 @@ class Kernels(Protocol):
 
     # traditional files
     def frame_classic(self, source: Bytes, end: int, framing: Framing, roles: Roles, skips: NumberRows) -> int: ...
-    def pump_classic(
-        self, file: int, socket: int, source: Bytes, framing: Framing, roles: Roles, sending: Sending
-    ) -> int: ...
+    def pump_classic(self, source: Bytes, framing: Framing, roles: Roles, sending: Sending) -> int: ...
     def convert_groups(
         self, source: Bytes, numbers: State, pairs: NumberRows, roles: Roles, scratch: Bytes, pages: Bytes
     ) -> None: ...

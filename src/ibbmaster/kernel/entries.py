@@ -15,26 +15,16 @@ from .shapes import FieldShape, ItemShape, Shape, kernel_names, results_of, shap
 
 SOURCES = Path(__file__).with_name("native")
 FACTS = (  # the modules whose numbers and enumerations kernels know by name
-    *(
-        "replication/event/types",
-        "replication/event/header",
-        "replication/event/gtid_event",
-        "replication/event/table_map",
-        "storage/ibb/page",
-        "storage/ibb/chunk",
-    ),
-    *("kernel/fields", "kernel/packet_fields"),
+    *(f"replication/event/{module}" for module in ("types", "header", "gtid_event", "table_map")),
+    *("storage/ibb/page", "storage/ibb/chunk", "kernel/fields", "kernel/packet_fields"),
 )
-ENTRY = "ibbmaster_"  # begins the name of each
 CPU_INFO_BYTES = 1 << 13  # more than is said of one CPU
-DIGEST = "ibbmaster_digest"  # of the sources, in the library
 _BYTE = ctypes.c_char
 NOTHING_KNOWN = (lambda: None,)  # in place of references to arrays
 _FORMATS = {"uint8": ("B",), "int32": ("i",), "int64": ("q", "l")}  # by the name of a type of NumPy, as of `memoryview`
 
 
 def library(machine: str = platform.machine()) -> Path:
-    """Where the compiled kernels for a kind of CPU are."""
     return SOURCES / f"kernels-{machine}.so"
 
 
@@ -43,13 +33,13 @@ Put = Callable[[list[int], Any], None]  # adds the words of an argument
 
 
 def has_instructions() -> bool:
-    """Whether this CPU can run the library: where it has an instruction not, that ends the process."""
+    """Whether this CPU can run the library: an instruction that it lacks ends the process."""
     with open("/proc/cpuinfo", "rb") as file:  # of many CPUs, which are alike
         return not {b"sse4_2", b"crc32"}.isdisjoint(file.read(CPU_INFO_BYTES).split())
 
 
 def digest() -> str:
-    """What tells a library of the sources here from those of others, which would write to wrong places."""
+    """Tells a library of the sources here from others, which would write to wrong places."""
     package, own = SOURCES.parents[1], SOURCES.parent
     parts = [*SOURCES.glob("*.[ch]"), own / "calls.py", own / "shapes.py", own / "building.py"]
     parts += [package / f"{fact}.py" for fact in FACTS]
@@ -57,20 +47,20 @@ def digest() -> str:
 
 
 class Entries:
-    """A function for each kernel, by its name. As `Kernels` says."""
+    """A function for each kernel; as `Kernels`."""
 
     def __init__(self, library: Path) -> None:
         """Raises OSError, AttributeError: there is no such library, it is of other sources, or it lacks a kernel."""
         loaded = ctypes.CDLL(str(library))  # whose functions are called without the lock
         for kernel in kernel_names():
-            setattr(self, kernel, _function(kernel, loaded[ENTRY + kernel]))
-        if ctypes.string_at(ctypes.addressof(_BYTE.in_dll(loaded, DIGEST))).decode() != digest():
+            setattr(self, kernel, _function(kernel, loaded[f"ibbmaster_{kernel}"]))
+        if ctypes.string_at(ctypes.addressof(_BYTE.in_dll(loaded, "ibbmaster_digest"))).decode() != digest():
             raise OSError(f"{library.name} is of other sources: python -m ibbmaster.kernel.building makes it anew")
 
 
 def _function(kernel: str, entry: Any) -> Callable[..., Any]:
     entry.argtypes, entry.restype = (ctypes.c_char_p, ctypes.c_void_p), ctypes.c_int64
-    shapes = shapes_of(kernel)
+    shapes = shapes_of(kernel).values()
     puts = [_put_of(shape) for shape in shapes]
     pack = struct.Struct(f"={sum(map(words_of, shapes))}q").pack
     result_count = results_of(kernel)
@@ -96,7 +86,7 @@ def _put_of(shape: Shape) -> Put:
 
 
 def _put_array(item: str, dimensions: int) -> Put:
-    """Words of an array of NumPy, or of a `memoryview` that can be written: who has no other use for it needs none."""
+    """Of NumPy, or a `memoryview` that can be written."""
     formats = _FORMATS[item]
     types: set[Any] = set()  # as arrays have them, which are this one
     wanted = f"expected {dimensions} of {item}, in one piece"
@@ -126,7 +116,7 @@ def _put_array(item: str, dimensions: int) -> Put:
 
 
 def _put_tuple(puts: list[Put], *, holds_numbers: bool) -> Put:
-    """Words of a tuple. Those of the last arrays are known still when they come again, as they do block by block."""
+    """The words of the last arrays are known still when they come again, as they do block by block."""
     known: tuple[list[Any], list[int]] = [], []  # references that keep no array, and words
 
     def put_all(words: list[int], fields: Any) -> None:

@@ -1,57 +1,58 @@
-"""What the kernels and their callers share: the places in their arguments, and the numbers of the format."""
+"""What the kernels and their callers share: places in states and rows, and numbers of both."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.replication.event.gtid_event import GTID_EVENT_SIZE_MIN, GTID_FLAGS_OFFSET
-from ibbmaster.replication.event.header import EVENT_HEADER_SIZE
-from ibbmaster.replication.event.types import EventType
-from ibbmaster.storage.ibb.chunk import CHUNK_HEADER_SIZE, CHUNK_SIZE_MIN, RecordType
-from ibbmaster.storage.ibb.chunk import CONT as _CONT
-from ibbmaster.storage.ibb.chunk import FILLER as _FILLER
-from ibbmaster.storage.ibb.chunk import LAST as _LAST
+from ibbmaster.storage.ibb.chunk import CHUNK_SIZE_MIN
 from ibbmaster.storage.ibb.page import DATA_SIZE
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    # Items lie one behind the other. See `ibbmaster.kernel.shapes`.
-    Bytes = npt.NDArray[np.uint8]
-    ByteRows = npt.NDArray[np.uint8]
-    State = npt.NDArray[np.int64]  # a number for each place of an enumeration
-    Numbers = npt.NDArray[np.int64]
-    NumberRows = npt.NDArray[np.int64]  # a row for each thing
-    Shorts = npt.NDArray[np.int32]
-    ShortRows = npt.NDArray[np.int32]
-
-CONT, LAST, FILLER = int(_CONT), int(_LAST), int(_FILLER)
-TYPE_MASK = 0x3F
-COMMIT, OOB_DATA = int(RecordType.COMMIT), int(RecordType.OOB_DATA)
-GTID_STATE, DUMMY = int(RecordType.GTID_STATE), int(RecordType.DUMMY)
-KNOWN_TYPES = sum(1 << int(record_type) for record_type in RecordType)
-CHUNK_HEADER = int(CHUNK_HEADER_SIZE)
 CHUNKS_PER_PAGE_MAX = int(DATA_SIZE) // int(CHUNK_SIZE_MIN)
-GTID_EVENT, ANNOTATE_ROWS = int(EventType.GTID), int(EventType.ANNOTATE_ROWS)
-PARTIAL_ROW_DATA, NO_EVENT = int(EventType.PARTIAL_ROW_DATA), -1
-EVENT_HEADER = int(EVENT_HEADER_SIZE)
-GTID_EVENT_MIN = int(GTID_EVENT_SIZE_MIN)
-GROUP_BEGIN = int(GTID_FLAGS_OFFSET) + 1  # bytes of a GTID event that identify its group
-EVENT_MAX = 1 << 30
 PACKET_MAX = 0xFFFFFF
-SEGMENT_MIN = 8192  # bytes: shorter pieces are copied faster than sent by themselves
-SMALL_EVENT = 256  # bytes: up to here, copies of 32 bytes are faster than a call
 LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED = 1, 2  # filters
 CONTINUES, ENDS, MAY_END, NOT_INSIDE = range(4)  # roles: what an event does to its group; the text of some decides
 
+# Rows of tables, by their columns.
 
-class Field(IntEnum):
-    """Places in the state that a kernel is given and leaves: where in the pages it is, and what it has made."""
+# A chunk: where its header is in the pages, bytes of data, its type byte
+ChunkColumn = IntEnum("ChunkColumn", "START SIZE TYPE COLUMNS", start=0)
+# A column of an answer, for rows of one layout: ValueOp, the stored column, arguments
+ValueColumn = IntEnum("ValueColumn", "OP PLACE FIRST SECOND THIRD FOURTH COLUMNS", start=0)
+# A node that was found: file, file offset, bytes before the events
+NodeColumn = IntEnum("NodeColumn", "FILE_NO PLACE HEADER_SIZE COLUMNS", start=0)
+# An out-of-band node or state record that a check has found: the page in the block, the offset there, bytes of it and
+# of its first chunk, its type
+Found = IntEnum("Found", "PAGE OFFSET SIZE FIRST_SIZE TYPE COLUMNS", start=0)
+# A (domain, server) pair: its last sequence number, and which of all that were noted it was, 0 for none. A check adds
+# the first number, and where in the pages both commit records begin.
+PairColumn = IntEnum("PairColumn", "DOMAIN SERVER LAST TURN FIRST FIRST_PLACE LAST_PLACE COLUMNS", start=0)
+# An event that was collected: START in the data, row of the GROUP, and NUMBER in that group
+EventColumn = IntEnum("EventColumn", "START SIZE GROUP NUMBER COLUMNS", start=0)
+# A step that reads one column of an image: RowOp, arguments, slot, and bytes of the value, or of its length
+StepColumn = IntEnum("StepColumn", "OP FIRST SECOND SLOT SIZE COLUMNS", start=0)
+# A table that is known by the bytes of its TABLE_MAP: where they are in the store
+MapColumn = IntEnum("MapColumn", "START SIZE IS_WANTED COLUMNS", start=0)
+# A table that a group has named, in a hash table by ID that is at most half full. MAP is the row of the tables, TURN
+# that of the group: places of other turns are free.
+OpenColumn = IntEnum("OpenColumn", "ID MAP TURN COLUMNS", start=0)
+# A part of a key: which value of the image, KeyOp, and whether high ones come first
+KeyColumn = IntEnum("KeyColumn", "PLACE OP IS_DESCENDING COLUMNS", start=0)
+# A column of images: bytes of each value, or -1 and bytes of the length before it
+ImageColumn = IntEnum("ImageColumn", "SIZE LENGTH_SIZE COLUMNS", start=0)
+PAIR_COLUMNS = int(PairColumn.COLUMNS)
 
+# Why rows stopped: none are left, there is no room, or the next one is for the reference
+AnswerStatus = IntEnum("AnswerStatus", "END FULL FALLBACK", start=0)
+# Why lines stopped: no rows are left, the next has no room, or a value is for the reference
+LineStatus = IntEnum("LineStatus", "END FULL FALLBACK", start=0)
+# What happens to the row of a key
+ChangeOp = IntEnum("ChangeOp", "INSERT REPLACE DELETE", start=0)
+
+
+class Field(IntEnum):  # where in the pages a kernel is, and what it has made; given and left by each
     PAGE, OFFSET = 0, 1  # index of the current page in the block; on that page, of a chunk
     OUT = 2  # bytes in the output
     SEQUENCE = 3  # of the next packet
@@ -87,75 +88,7 @@ class Field(IntEnum):
     SIZE = 40
 
 
-class ChunkColumn(IntEnum):
-    """Columns of the table of chunks: where its header is in the pages, bytes of data, its type byte."""
-
-    START, SIZE, TYPE, COLUMNS = range(4)
-
-
-class Framing(NamedTuple):
-    """What framing works on, besides the pages."""
-
-    state: State  # see Field
-    head: Bytes  # the beginning of an event whose header is cut
-    begin: Bytes  # that of a commit record, likewise
-    prefix: Bytes  # of each event
-    pairs: NumberRows  # see `noted_gtids`
-    table: ShortRows  # see ChunkColumn
-    out: Bytes  # packets
-    segments: NumberRows  # where in `out` a piece of the pages belongs, where it begins there, its bytes
-
-
-class Sending(NamedTuple):
-    """What sending what was framed works on."""
-
-    progress: State  # see Progress
-    vectors: NumberRows  # addresses and sizes of its pieces
-    rest: Bytes  # what the socket does not take
-
-
-class Roles(NamedTuple):
-    """The role of each event type in groups of traditional files."""
-
-    transaction: Bytes
-    standalone: Bytes  # behind a GTID event with the flag STANDALONE
-
-
-class Checking(NamedTuple):
-    """What checking works on, besides the pages."""
-
-    state: State  # see Field
-    table: ShortRows  # see ChunkColumn; for one page
-    pairs: NumberRows  # see PairColumn
-    found: NumberRows  # see Found
-    scratch: Bytes  # how a commit record in several chunks begins, and an event header there that is cut
-
-
-class Collecting(NamedTuple):
-    """What collecting works on, besides the pages."""
-
-    state: State  # see Field
-    table: ShortRows  # see ChunkColumn; for one page
-    groups: NumberRows  # see GroupColumn
-    data: Bytes  # of their events
-
-
-class KnownTables(NamedTuple):
-    """What row events are read with."""
-
-    open_tables: NumberRows  # see OpenColumn
-    store: Bytes  # see MapColumn and VariantColumn
-    maps: NumberRows  # see MapColumn
-    map_count: int
-    map_at: int  # where in a TABLE_MAP event the bytes begin by which its table is known
-    variants: NumberRows  # see VariantColumn
-    variant_count: int
-    is_other: Bytes  # by type of event, whether it is an OTHER_EVENT; may be empty
-
-
-class ValueOp(IntEnum):
-    """How a stored value becomes part of a row of an answer, with what is in the columns FIRST to FOURTH."""
-
+class ValueOp(IntEnum):  # how a stored value becomes part of an answer's row, by the columns FIRST to FOURTH
     COPY = 0  # the bytes behind their length
     PAD = 1  # and zeros behind them, up to FIRST bytes
     BYTES = 2  # each byte as text number FIRST + byte says
@@ -174,24 +107,14 @@ class ValueOp(IntEnum):
     DATETIME_PARTS, TIME_PARTS, TIMESTAMP_PARTS = 17, 18, 19  # FIRST: digits of a second
 
 
-class ValueColumn(IntEnum):
-    """What is known of each column of an answer, for rows of one layout: ValueOp, the stored column, arguments."""
-
-    OP, PLACE, FIRST, SECOND, THIRD, FOURTH, COLUMNS = range(7)
-
-
-class LayoutColumn(IntEnum):
-    """What is known of each layout of stored rows."""
-
+class LayoutColumn(IntEnum):  # a layout of stored rows
     FIRST, COUNT = 0, 1  # of its stored columns; -1: it is not known
     VALUES = 2  # the first of its ValueColumns
     BOUND, FACTOR = 3, 4  # at most BOUND bytes and FACTOR times the stored row in a row of an answer
     COLUMNS = 5
 
 
-class AnswerField(IntEnum):
-    """Places in the state of an answer."""
-
+class AnswerField(IntEnum):  # the state of an answer
     NEXT, END = 0, 1  # row of those that are wanted, and behind the last one
     SEQUENCE = 2  # of the next packet
     OUT = 3  # bytes in the output
@@ -202,49 +125,9 @@ class AnswerField(IntEnum):
     SIZE = 8
 
 
-class AnswerStatus(IntEnum):
-    """Why no more rows were written: none are left, there is no room, or the next row is one for the reference."""
-
-    END, FULL, FALLBACK = range(3)
-
-
-class AnswerPlan(NamedTuple):
-    """How stored rows become rows of an answer."""
-
-    layouts: NumberRows  # see LayoutColumn
-    stored: NumberRows  # see ImageColumn
-    values: NumberRows  # see ValueColumn
-    offsets: Numbers  # of each text in ...
-    texts: Bytes
-    side_offsets: NumberRows  # by side and row, in ...
-    sides: Bytes
-    spans: NumberRows  # room: a row for each stored column
-
-
-class Decoded(NamedTuple):
-    """What rows become."""
-
-    values: NumberRows  # a row for each slot of `StepColumn.SLOT`
-    valid: ByteRows  # whether a value is there
-    row_groups: Numbers  # in which group a row is
-    row_kinds: Numbers  # of which kind of row event, and which image
-    event_sizes: Numbers  # by kind of row event: bytes of those that were read to their end, counted on
-
-
-class FileRange(NamedTuple):
-    """Which part of a file is collected."""
-
-    file_no: int
-    start_offset: int  # where in the file the block begins, or the groups that are wanted
-    end_offset: int  # of the groups that are wanted
-
-
 def noted_gtids(pairs: Iterable[Sequence[int]]) -> tuple[Gtid, ...]:
-    """The last GTID of each pair that a kernel has noted, from its rows.
-
-    Domains are in the order in which they came, servers in that of their last groups:
-    logged like this, they leave the same state as all groups one by one.
-    """
+    """The last GTID of each pair that a kernel has noted. Domains are in the order in which they came, servers in that
+    of their last groups: logged like this, they leave the same state as all groups one by one."""
     rows = [row for row in pairs if row[3]]
     if len(rows) > 1:
         first = {row[0]: index for index, row in reversed(list(enumerate(rows)))}
@@ -266,9 +149,7 @@ def last_gtids(groups: Any) -> tuple[Gtid, ...]:
     return noted_gtids([*groups[row, : GroupColumn.SEQ_NO + 1].tolist(), row + 1] for row in last)
 
 
-class Status(IntEnum):
-    """Why a kernel stopped."""
-
+class Status(IntEnum):  # why a kernel stopped
     NEED_MORE = 0  # the block has no more pages
     NO_DATA = 1  # nothing was written here yet
     FALLBACK = 2  # what comes next is for the reference path
@@ -277,9 +158,7 @@ class Status(IntEnum):
     DONE = 5  # the record, the bytes, or the range ends here
 
 
-class Progress(IntEnum):
-    """Places in the numbers that a pump is given and leaves."""
-
+class Progress(IntEnum):  # the state of a pump
     FILE_OFFSET = 0  # of the current page
     BUDGET = 1  # bytes; end after them
     FRAMED = 2  # bytes of packets
@@ -291,12 +170,11 @@ class Progress(IntEnum):
     COMMIT = 9  # file offset of the commit record that ends a way; 0 for none
     HAS_MORE = 10  # whether there are more nodes than those at hand
     KNOWN_BEGIN, KNOWN_COMMIT = 11, 12  # file offsets of a way and its commit record that are known; 0 for none
-    SIZE = 13
+    FILE, SOCKET = 13, 14  # descriptors
+    SIZE = 15
 
 
-class NodeScan(IntEnum):
-    """Places in the numbers that a scan for out-of-band nodes is given and leaves."""
-
+class NodeScan(IntEnum):  # the state of a scan for out-of-band nodes
     FILE_NO = 0  # in which all of them lie
     FIRST = 1  # file offset of node 0
     NODES, NEXT = 2, 3  # of the stream; number of the one that comes next
@@ -304,49 +182,18 @@ class NodeScan(IntEnum):
     SIZE = 5
 
 
-class UnreadNodeColumn(IntEnum):
-    """Columns of the nodes that a scan has still to read, or to give; the last row is the next."""
-
+class UnreadNodeColumn(IntEnum):  # a node that a scan has still to read, or to give; the last row is the next
     PLACE, NUMBER = 0, 1  # file offset; -1 where the number does not follow from the parent
     IS_LEFTMOST = 2  # reached from the last node by left steps alone
     HEADER_SIZE = 3  # bytes, once all that comes before it stands behind it
     COLUMNS = 4
 
 
-class NodeColumn(IntEnum):
-    """Columns of the nodes that were found: file, file offset, bytes before the events."""
-
-    FILE_NO, PLACE, HEADER_SIZE, COLUMNS = range(4)
-
-
 NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node, those of the right one, bytes of the header
-
-
 NODE_HEAD_MIN = 64  # bytes in which the header of a node is, unless the record is shorter
 
 
-class Found(IntEnum):
-    """Columns of the out-of-band nodes and state records that a check has found.
-
-    The page in the block, the offset of the record there, bytes of it and of its first chunk, its type.
-    """
-
-    PAGE, OFFSET, SIZE, FIRST_SIZE, TYPE, COLUMNS = range(6)
-
-
-class PairColumn(IntEnum):
-    """Columns of the (domain, server) pairs: the last sequence number, and which of all that were noted it was, 0 for
-    none. A check adds the first number, and the page in the block and the offset where both commit records begin."""
-
-    DOMAIN, SERVER, LAST, TURN, FIRST, FIRST_PAGE, FIRST_OFFSET, LAST_PAGE, LAST_OFFSET, COLUMNS = range(10)
-
-
-PAIR_COLUMNS = int(PairColumn.COLUMNS)
-
-
-class GroupColumn(IntEnum):
-    """Columns of the groups that were collected."""
-
+class GroupColumn(IntEnum):  # a group that was collected
     DOMAIN, SERVER, SEQ_NO = range(3)  # the last one as if it had a sign
     TIMESTAMP = 3  # seconds since 1970
     FILE_NO, FILE_OFFSET, END_FILE_NO, END_OFFSET = 4, 5, 6, 7  # of the commit record, and behind it
@@ -355,15 +202,7 @@ class GroupColumn(IntEnum):
     COLUMNS = 11
 
 
-class EventColumn(IntEnum):
-    """Columns of the events that were collected: START in the data, row of the GROUP, and NUMBER in that group."""
-
-    START, SIZE, GROUP, NUMBER, COLUMNS = range(5)
-
-
-class RowOp(IntEnum):
-    """How a value is read from a row, with two arguments, into one slot or two that follow each other."""
-
+class RowOp(IntEnum):  # how a value is read from a row, with two arguments, into one slot or two that follow each other
     SKIP_FIXED, SKIP_PREFIXED = 0, 1  # bytes; bytes of the length
     INTEGER, BIG_ENDIAN = 2, 3  # bytes; of the first, whether it has a sign
     FLOAT, DOUBLE = 4, 5  # their bits
@@ -374,33 +213,14 @@ class RowOp(IntEnum):
     RAW_FIXED, RAW_PREFIXED = 11, 12  # as SKIP_FIXED and SKIP_PREFIXED; two slots: where the bytes are, and how many
 
 
-class TextOp(IntEnum):
-    """How a value is shown as text, of at most TEXT_SIZES bytes."""
-
+class TextOp(IntEnum):  # how a value is shown as text, of at most TEXT_SIZES bytes
     UUID, INET4, INET6, TIME, DATE, DATETIME, TIMESTAMP = range(7)
 
 
 TEXT_SIZES = (36, 15, 39, len("-1023:63:63.999999"), 10, 26, 26)
 
 
-class StepColumn(IntEnum):
-    """Columns of the steps that read an image of a row, one for each column it has.
-
-    RowOp, arguments, slot, and bytes of the value, or of its length.
-    """
-
-    OP, FIRST, SECOND, SLOT, SIZE, COLUMNS = range(6)
-
-
-class MapColumn(IntEnum):
-    """Columns of the tables that are known, each by the bytes of its TABLE_MAP: where they are in the store."""
-
-    START, SIZE, IS_WANTED, COLUMNS = range(4)
-
-
-class VariantColumn(IntEnum):
-    """Columns of the kinds of row events: of a table, with the same columns in their images."""
-
+class VariantColumn(IntEnum):  # a kind of row events: of a table, with the same columns in their images
     MAP = 0  # row of the tables
     KIND = 1  # INSERT, DELETE or UPDATE_BEFORE
     COLUMN_COUNT = 2
@@ -414,9 +234,7 @@ class VariantColumn(IntEnum):
     COLUMNS = 14
 
 
-class RowField(IntEnum):
-    """Places in the state of a reading of row events."""
-
+class RowField(IntEnum):  # the state of a reading of row events
     EVENT = 0  # the current one
     OFFSET = 1  # in the data where the next row of that event begins; 0 before the first
     ROWS, OUT = 2, 3  # or changes that are in the output; bytes of images
@@ -434,18 +252,7 @@ ANY_TABLE = -2
 KIND_BITS = 2  # the lowest of what is noted of a row; above them is the kind of row event
 
 
-class OpenColumn(IntEnum):
-    """Columns of the tables that a group has named: a hash table that is at most half full, by table id.
-
-    MAP is the row of the tables, TURN that of the group that has named it: those of others are free places.
-    """
-
-    ID, MAP, TURN, COLUMNS = range(4)
-
-
-class RowStatus(IntEnum):
-    """Why a reading of row events stopped."""
-
+class RowStatus(IntEnum):  # why a reading of row events stopped
     END = 0  # of the events
     FULL = 1  # the output has no more room
     NEW_MAP, NEW_VARIANT = 2, 3  # a table, or a kind of row event, that is not known
@@ -456,9 +263,7 @@ class RowStatus(IntEnum):
     ROWS = 9  # there are some: kernels go on
 
 
-class LineOp(IntEnum):
-    """What a step of a line writes after its text."""
-
+class LineOp(IntEnum):  # what a step of a line writes after its text
     TEXT = 0  # nothing
     HEAD = 1  # what is the same in all lines of a group: number of the head
     NUMBER = 2  # which line of its group it is, counted on
@@ -468,10 +273,9 @@ class LineOp(IntEnum):
     SIDE = 7  # a text that was made before, also for NULL: which of them
     INTEGER = 8  # whether it has a sign, and what it is divided by
     DECIMAL = 9  # digits, scale
-    DATE = 10
-    DATETIME, TIME = 11, 12  # digits of a second
-    TIMESTAMP = 13  # the same, and the letter before the clock: with a T none is all zeros
-    UUID, INET4, INET6 = 14, 15, 16  # bytes
+    UUID, INET4, INET6 = 10, 11, 12  # bytes; from here on as TextOp
+    TIME, DATE, DATETIME = 13, 14, 15  # digits of a second
+    TIMESTAMP = 16  # the same, and the letter before the clock: with a T none is all zeros
     UTF8 = 17  # as a string of JSON has it
     LETTERS = 18  # single bytes: where their 256 texts begin among the choices
     BASE64 = 19  # bytes that it is filled up to
@@ -479,9 +283,7 @@ class LineOp(IntEnum):
     UNSCALED = 21  # a DECIMAL that was read as a number: the bytes of its digits without the point, as base64
 
 
-class LineColumn(IntEnum):
-    """Columns of the steps of lines. Their texts are in the store; NULL is written without OPENING and CLOSING."""
-
+class LineColumn(IntEnum):  # a step of lines; its texts are in the store; NULL is written without OPENING and CLOSING
     OP = 0
     START, SIZE = 1, 2  # of the text in front
     SLOT, IS_AFTER = 3, 4  # of the value, and whether it is in the row after
@@ -492,9 +294,7 @@ class LineColumn(IntEnum):
     COLUMNS = 13
 
 
-class LineField(IntEnum):
-    """Places in the state of a writing of lines."""
-
+class LineField(IntEnum):  # the state of a writing of lines
     ROW, ROWS = 0, 1  # the next one, and the first that is not wanted
     OUT = 2  # bytes in the output
     GROUP, NUMBER = 3, 4  # of the line before, -1 for none; lines that this group has
@@ -502,25 +302,6 @@ class LineField(IntEnum):
     STEP = 6  # whose value is for the reference
     SIDE_ROW = 7  # where the texts begin that were made before
     SIZE = 8
-
-
-class LineStatus(IntEnum):
-    """Why a writing of lines stopped: no rows are left, the next line has no room, or a value is for the reference."""
-
-    END, FULL, FALLBACK = range(3)
-
-
-class LinePlan(NamedTuple):
-    """How lines are written."""
-
-    programs: NumberRows  # the first step and how many, for each kind of row event
-    steps: NumberRows  # see LineColumn
-    store: Bytes  # of texts
-    choices: NumberRows  # where a text begins in the store, and its bytes; -1: there is none
-    head_offsets: Numbers  # of each head, group after group
-    heads: Bytes
-    side_offsets: NumberRows  # a row for each column of texts that were made before
-    sides: Bytes
 
 
 class KeyOp(IntEnum):
@@ -534,50 +315,10 @@ class KeyOp(IntEnum):
     TEXT, PADDED_TEXT = 6, 7  # with an end; without spaces before it
 
 
-class KeyColumn(IntEnum):
-    """Columns of the parts of keys: which value of the image, KeyOp, and whether high ones come first."""
-
-    PLACE, OP, IS_DESCENDING, COLUMNS = range(4)
+KEY_MAX = 64  # bytes of a key; a longer one is for the reference
 
 
-class ImageColumn(IntEnum):
-    """Columns of the columns of images: bytes of each value, or -1 and bytes of the length before it."""
-
-    SIZE, LENGTH_SIZE, COLUMNS = range(3)
-
-
-class ChangeOp(IntEnum):
-    """What happens to the row of a key."""
-
-    INSERT, REPLACE, DELETE = range(3)
-
-
-KEY_MAX = 64  # bytes of a key; one that is longer is for the reference
-ROW_HEAD = 6  # bytes before an image that is kept: its size, its layout
-
-
-class ChangedTables(NamedTuple):
-    """How changes of rows are collected."""
-
-    columns: NumberRows  # see ImageColumn
-    parts: NumberRows  # see KeyColumn
-    spans: NumberRows  # room: a row for each column of an image
-
-
-class KeptChanges(NamedTuple):
-    """Changes in the order of the log, each with its row of the maps."""
-
-    maps: Numbers
-    ops: Numbers  # see ChangeOp
-    places: Numbers  # of the new image among the images
-    key_sizes: Numbers
-    keys: Bytes  # KEY_MAX for each, filled up with zeros
-    images: Bytes  # each behind its head
-
-
-class Conversion(IntEnum):
-    """Places in the numbers that a conversion is given and leaves."""
-
+class Conversion(IntEnum):  # the state of a conversion
     READ_AT, SOURCE_OFFSET = 0, 1  # in the source, moved; of its first byte in its file
     CHECKSUM_BYTES = 2  # at the end of each event
     WRITE_AT, WRITE_END = 3, 4  # in the pages; the first is moved, and what is behind the second is not for this call
@@ -588,9 +329,7 @@ class Conversion(IntEnum):
     SIZE = 9
 
 
-class PlacedField(IntEnum):
-    """Places in the numbers that a writing of traditional files is given and leaves."""
-
+class PlacedField(IntEnum):  # the state of a writing of traditional files
     OUT, FILE_OFFSET = 0, 1  # bytes in the output, and where the next event begins in its file; both are moved
     FILE_MAX = 2  # no group begins there, or after it
     CHECKSUM_BYTES = 3  # after each event

@@ -1,7 +1,4 @@
-"""What the kernels that make packets of traditional files, change packets and leave some out share with callers.
-
-As `ibbmaster.kernel.fields`.
-"""
+"""As `fields`, of the kernels that change packets and leave some out."""
 
 from __future__ import annotations
 
@@ -15,9 +12,7 @@ CHOSEN_DOMAIN, CHOSEN_SERVER = range(2)  # what a row of numbers of leaving out 
 UNKNOWN, KEPT, LEFT_OUT, DOUBTFUL = range(4)  # what becomes of events of a table
 
 
-class ChangeOf(IntEnum):
-    """Places in the state that a change is given and leaves."""
-
+class ChangeOf(IntEnum):  # the state of a change
     SEQUENCE, PREFIX_SIZE = 0, 1  # of the next packet; in front of each event
     FILTERS = 2
     LOG_POS = 3  # AS_STORED, EVERY or BORDERS
@@ -26,9 +21,7 @@ class ChangeOf(IntEnum):
     SIZE = 7
 
 
-class FilterField(IntEnum):
-    """Places in the state that leaving out is given and leaves."""
-
+class FilterField(IntEnum):  # the state of leaving out
     SEQUENCE, PREFIX_SIZE = 0, 1  # of the next packet; in front of each event
     READ_AT = 2  # in the source: a group begins there
     OUT = 3  # bytes of packets
@@ -37,18 +30,12 @@ class FilterField(IntEnum):
     SIZE = 6
 
 
-class TableRow(IntEnum):
-    """Columns of the table of known tables: open addressing by the CRC-32 of a name, BYTES is 0 where nothing is.
-
-    OFFSET is that of database and table among the names, as a TABLE_MAP has them.
-    """
-
-    HASH, OFFSET, BYTES, VERDICT, COLUMNS = range(5)
+# Columns of the table of known tables: open addressing by the CRC-32 of a name, BYTES is 0 where nothing is. OFFSET
+# is that of database and table among the names, as a TABLE_MAP has them.
+TableRow = IntEnum("TableRow", "HASH OFFSET BYTES VERDICT COLUMNS", start=0)
 
 
-class FilterStatus(IntEnum):
-    """Why it stopped."""
-
+class FilterStatus(IntEnum):  # why it stopped
     DONE = 0
     GROUP = 1  # at READ_AT a group begins that the caller has to decide
     TABLE = 2  # of a table it is not known what becomes of its events

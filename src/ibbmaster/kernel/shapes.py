@@ -1,28 +1,24 @@
-"""What kernels take and give, as words of 64 bits: what compiled code and who calls it agree upon.
+"""What kernels take and give, as words of 64 bits.
 
-A number is one word. An array is its address, and its size in each dimension. A tuple with
-names is its fields, one after the other. What is returned is at most two words.
+A number is one word. An array is its address, and its size in each dimension. A named tuple is its fields, one after
+the other. What is returned is at most two words.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from . import fields
+from . import calls
 from .calls import Kernels
 
 
-class ItemShape(NamedTuple):
-    """An array whose items lie side by side."""
-
+class ItemShape(NamedTuple):  # of an array whose items lie side by side
     item: str  # the name of its type
     dimensions: int
     is_record: bool = False  # its items, or those of a row, are the places of an enumeration
 
 
-class FieldShape(NamedTuple):
-    """A tuple with names."""
-
+class FieldShape(NamedTuple):  # of a named tuple
     kind: type[Any]
     fields: tuple[Shape, ...]
 
@@ -45,14 +41,9 @@ def kernel_names() -> list[str]:
     return [name for name in vars(Kernels) if not name.startswith("_")]
 
 
-def named_shapes(kernel: str) -> list[tuple[str, Shape]]:
-    """Of what a kernel takes, by what `Kernels` says of it."""
-    return [(name, _shape(said)) for name, said in _annotations(kernel).items() if name != "return"]
-
-
-def shapes_of(kernel: str) -> tuple[Shape, ...]:
-    """The same without the names."""
-    return tuple(shape for _, shape in named_shapes(kernel))
+def shapes_of(kernel: str) -> dict[str, Shape]:
+    """What a kernel takes, by name."""
+    return {name: _shape(said) for name, said in _annotations(kernel).items() if name != "return"}
 
 
 def results_of(kernel: str) -> int:
@@ -61,7 +52,6 @@ def results_of(kernel: str) -> int:
 
 
 def words_of(shape: Shape) -> int:
-    """How many words stand for something of this shape."""
     if isinstance(shape, FieldShape):
         return sum(map(words_of, shape.fields))
     return 1 if shape is None else 1 + shape.dimensions
@@ -77,5 +67,5 @@ def _shape(said: Any) -> Shape:
         return None
     if name in ARRAYS:
         return ARRAYS[name]
-    kind = getattr(fields, name)
+    kind = getattr(calls, name)
     return FieldShape(kind, tuple(_shape(field) for field in kind.__annotations__.values()))

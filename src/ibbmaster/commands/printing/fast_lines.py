@@ -14,17 +14,15 @@ import numpy as np
 
 from ibbmaster.api.log import Log
 from ibbmaster.errors import EventError, UndecodableError
-from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.calls import Decoded, Kernels, LinePlan
 from ibbmaster.kernel.fields import (
     ANY_TABLE,
     KIND_BITS,
     UPDATE_AFTER,
-    Decoded,
     EventColumn,
     LineColumn,
     LineField,
     LineOp,
-    LinePlan,
     LineStatus,
     RowField,
     VariantColumn,

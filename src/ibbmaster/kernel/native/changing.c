@@ -1,72 +1,69 @@
-/* The kernel that changes the events of packets that are framed already: their numbers, places and checksums.
-
-The references: `ibbmaster.logs.stages.renumbering`, and `ibbmaster.replication.dump.rewriting` for a traditional primary. */
+/* The kernel that changes the events of packets that are framed already: their numbers, places and checksums. The
+references: `ibbmaster.logs.stages.renumbering`, and `ibbmaster.replication.dump.rewriting` for a traditional primary. */
 
 #define SPARE 64 /* bytes that stay free after the output */
 
-typedef struct { int64_t what, old, becomes; } NumberRule;
+typedef struct { long what, old, becomes; } NumberRule;
 
 /* The number in the row of a server or domain, `unnamed` if it has none. */
-static inline int64_t number_for(NumberRows numbers, int64_t what, int64_t old, int64_t unnamed) {
+static inline long number_for(NumberRows numbers, long what, long old, long unnamed) {
     const NumberRule *rule = numbers.at;
-    for (int64_t row = 0; row < numbers.rows; row++, rule++)
+    for (long row = 0; row < numbers.rows; row++, rule++)
         if (rule->what == what && rule->old == old)
             return rule->becomes;
     return unnamed;
 }
 
-/* Give a copy of a GTID event of `size` bytes other numbers; false where the reference has to.
-
-Not for XA and two-phase ALTER, which name others. */
-static bool renumber_head(uint8_t *copy, const uint8_t *event, int64_t size, NumberRows numbers) {
-    int64_t domain = domain_of(event);
+/* Give a copy of a GTID event of `size` bytes other numbers; false where the reference has to. Not for XA and two-phase
+ALTER, which name others. */
+static bool renumber_head(byte *copy, const byte *event, long size, NumberRows numbers) {
+    long domain = domain_of(event);
     store32(copy + DOMAIN_ID_OFFSET, number_for(numbers, OLD_DOMAIN, domain, domain));
-    int64_t step = number_for(numbers, STEP, domain, 0), bits = number_for(numbers, COMMIT_BITS, 0, 0);
+    long step = number_for(numbers, STEP, domain, 0), bits = number_for(numbers, COMMIT_BITS, 0, 0);
     if (step == 0 && bits == 0)
         return true;
-    int64_t at = extra_flags_at(event);
+    long at = extra_flags_at(event);
     store64(copy + SEQ_NO_OFFSET, sequence_of(event) + (uint64_t)step);
     if (event[GTID_FLAGS_OFFSET] & HAS_COMMIT_ID) {
-        copy[FIELDS_OFFSET + COMMIT_ID_BYTES - 2] ^= bits & 0xFF;
-        copy[FIELDS_OFFSET + COMMIT_ID_BYTES - 1] ^= bits >> 8 & 0xFF;
+        byte *end_of_id = copy + FIELDS_OFFSET + COMMIT_ID_BYTES;
+        store16(end_of_id - 2, load16(end_of_id - 2) ^ bits);
     }
     return at >= size || !(event[at] & HAS_ALTER_SEQ_NO);
 }
 
 /* Where a packet ends that begins here and is a whole event; -1 if it is not. */
-static inline int64_t packet_end(const uint8_t *source, int64_t offset, int64_t size, int64_t prefix_size) {
+static inline long packet_end(const byte *source, long offset, long size, long prefix_size) {
     if (size - offset < 4)
         return -1;
-    int64_t payload = load32(source + offset) & PACKET_MAX, end = offset + 4 + payload;
+    long payload = load32(source + offset) & PACKET_MAX, end = offset + 4 + payload;
     return payload < PACKET_MAX && payload >= prefix_size + EVENT_HEADER && end <= size ? end : -1;
 }
 
-/* Copy the packets of source[:size], which are whole groups, with their events changed; returns how many bytes.
-
-Rows of `numbers`: OLD_SERVER or OLD_DOMAIN, a number, what it becomes; STEP, a domain, what is added to its sequence
-numbers; LATER, 0, seconds that are added to times; COMMIT_BITS, 0, what commit ids are changed with. Gives also DONE,
-or FALLBACK where an event fills more than a packet, or a group is not as it should be, or names another one that has
-other numbers, or there is no room. */
+/* Copy the packets of source[:size], which are whole groups, with their events changed; returns how many bytes. Rows of
+`numbers`: OLD_SERVER or OLD_DOMAIN, a number, what it becomes; STEP, a domain, what is added to its sequence numbers;
+LATER, 0, seconds that are added to times; COMMIT_BITS, 0, what commit ids are changed with. Gives also DONE, or
+FALLBACK where an event fills more than a packet, or a group is not as it should be, or names another one that has other
+numbers, or there is no room. */
 KERNEL(change_packets) {
-    const uint8_t *source = a->source.at;
+    const byte *source = a->source.at;
     ChangeOf *state = a->state.at;
-    int64_t size = a->size;
+    long size = a->size;
     NumberRows numbers = a->numbers;
-    int64_t prefix_size = state->prefix_size, filters = state->filters;
-    int64_t trailer = state->checksum_bytes, rule = state->log_pos;
-    int64_t sequence = state->sequence, kind = NO_GROUP, position = 0, after;
-    *more = Status_FALLBACK;
-    for (int64_t offset = 0; offset < size; offset = after) {
+    long prefix_size = state->prefix_size, filters = state->filters;
+    long trailer = state->checksum_bytes, rule = state->log_pos;
+    long sequence = state->sequence, kind = NO_GROUP, position = 0, after;
+    *more = FALLBACK;
+    for (long offset = 0; offset < size; offset = after) {
         after = packet_end(source, offset, size, prefix_size);
-        const uint8_t *event = source + offset + 4 + prefix_size;
-        int64_t payload = after - offset - 4, length = payload - prefix_size;
+        const byte *event = source + offset + 4 + prefix_size;
+        long payload = after - offset - 4, length = payload - prefix_size;
         if (after < 0 || payload + trailer >= PACKET_MAX)
             return 0;
-        bool is_head = event[TYPE_OFFSET] == GTID_EVENT, ends = false;
+        bool is_head = event[TYPE_OFFSET] == EventType_GTID, ends = false;
         if (is_head) {
             kind = group_kind(event, length);
         } else if (rule == BORDERS) {
-            int64_t role = event_role(event, length, roles_in(kind, &a->roles)[event[TYPE_OFFSET]]);
+            long role = event_role(event, length, roles_in(kind, &a->roles)[event[TYPE_OFFSET]]);
             ends = role == ENDS;
             if (role != ENDS && role != CONTINUES)
                 return 0;
@@ -79,12 +76,12 @@ KERNEL(change_packets) {
             continue;
         if (position + 4 + payload + trailer + SPARE > a->out.size)
             return 0;
-        uint8_t *packet = a->out.at + position, *changed = packet + 4 + prefix_size;
-        memcpy(packet, source + offset, (size_t)(4 + payload));
+        byte *packet = a->out.at + position, *changed = packet + 4 + prefix_size;
+        copy(packet, source + offset, 4 + payload);
         store32(packet, (payload + trailer) | sequence << 24);
         sequence = (sequence + 1) & 0xFF;
         if (numbers.rows > 0) {
-            int64_t server = server_of(event);
+            long server = server_of(event);
             store32(changed + SERVER_ID_OFFSET, number_for(numbers, OLD_SERVER, server, server));
             store32(changed, load32(event) + number_for(numbers, LATER, 0, 0));
             if (is_head && !renumber_head(changed, event, length, numbers))
@@ -101,6 +98,6 @@ KERNEL(change_packets) {
         position += 4 + payload + trailer;
     }
     state->sequence = sequence;
-    *more = Status_DONE;
+    *more = DONE;
     return position;
 }

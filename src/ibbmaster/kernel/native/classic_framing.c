@@ -1,31 +1,30 @@
-/* Kernels that frame the events of traditional files as packets, or check them.
-
-An event is verified, and goes out as it is stored; or as an engine's stream has it, without checksum and end position.
-The references: `ibbmaster.logs.classic.groups` with `ibbmaster.replication.dump.rewriting` and
-`ibbmaster.replication.dump.framing`; for checks `ibbmaster.logs.classic.verifying`. */
+/* Kernels that frame the events of traditional files as packets, or check them. An event is verified, and goes out as
+it is stored; or as an engine's stream has it, without checksum and end position. The references:
+`ibbmaster.logs.classic.groups` with `ibbmaster.replication.dump.rewriting` and `ibbmaster.replication.dump.framing`;
+for checks `ibbmaster.logs.classic.verifying`. */
 
 #define AROUND_GROUP_MAX (1 << 19) /* bytes of an event outside of groups, and of a GTID event */
 #define LARGE_MIN (1 << 19) /* bytes: a longer event may be framed before all of it was verified */
 
 /* Bytes of the checksum that each event goes out with. */
-static inline int64_t trailer_bytes(const Field *state) { return state->is_stored ? state->checksum_bytes : 0; }
+static inline long trailer_bytes(const Field *state) { return state->is_stored ? state->checksum_bytes : 0; }
 
 /* Count an event of `size` bytes. */
-static inline void pass_position(Field *state, int64_t size) {
+static inline void pass_position(Field *state, long size) {
     state->last_position = state->position;
     state->position += size;
 }
 
 /* Have an event be as an engine's stream has it. */
-static inline void strip(uint8_t *event, int64_t size) {
+static inline void strip(byte *event, long size) {
     store32(event + SIZE_OFFSET, size);
     store32(event + LOG_POS_OFFSET, 0);
 }
 
 /* Frame the header of an event that is longer than what is here of it. */
-static void begin_large(const uint8_t *event, const Framing *framing) {
+static void begin_large(const byte *event, const Framing *framing) {
     Field *state = framing->state.at;
-    int64_t kept = size_of(event) - state->checksum_bytes, trailer = trailer_bytes(state);
+    long kept = size_of(event) - state->checksum_bytes, trailer = trailer_bytes(state);
     state->is_large = 1;
     state->event_left = kept - EVENT_HEADER;
     state->checksum = crc32(event, EVENT_HEADER, 0);
@@ -33,26 +32,26 @@ static void begin_large(const uint8_t *event, const Framing *framing) {
     state->is_dropped = state->passes_over || is_left_out(event, state->filters);
     if (state->is_dropped)
         return;
-    uint8_t *head = begin_event(event, kept + trailer, framing);
+    byte *head = begin_event(event, kept + trailer, framing);
     if (!state->is_stored)
         strip(head, kept);
     state->payload_left = kept + trailer - EVENT_HEADER;
 }
 
 /* Frame what is here of the current event; DONE after it, and FALLBACK if its checksum is wrong. */
-static int64_t frame_large(const uint8_t *source, int64_t end, const Framing *framing) {
+static long frame_large(const byte *source, long end, const Framing *framing) {
     Field *state = framing->state.at;
-    uint8_t *out = framing->out.at;
-    int64_t checksum_bytes = state->checksum_bytes;
+    byte *out = framing->out.at;
+    long checksum_bytes = state->checksum_bytes;
     bool is_dropped = state->is_dropped;
     while (state->event_left > 0) {
-        int64_t at = state->read_at, taken = min64(state->event_left, end - at);
+        long at = state->read_at, taken = min64(state->event_left, end - at);
         if (taken <= 0)
-            return Status_NEED_MORE;
+            return NEED_MORE;
         if (!is_dropped) {
-            int64_t room = room_in(framing) - ROOM;
+            long room = room_in(framing) - ROOM;
             if (room <= 0)
-                return Status_FULL;
+                return FULL;
             continue_packet(state, out, state->payload_left);
             taken = min64(taken, min64(state->packet_left, room));
             put_piece(source, at, taken, framing);
@@ -64,18 +63,18 @@ static int64_t frame_large(const uint8_t *source, int64_t end, const Framing *fr
         state->read_at += taken;
         state->event_left -= taken;
     }
-    int64_t offset = state->read_at;
+    long offset = state->read_at;
     if (end - offset < checksum_bytes)
-        return Status_NEED_MORE;
+        return NEED_MORE;
     if (checksum_bytes > 0 && load32(source + offset) != state->checksum)
-        return Status_FALLBACK;
+        return FALLBACK;
     if (!is_dropped) {
         if (room_in(framing) < ROOM)
-            return Status_FULL;
-        int64_t checksum = state->checksum;
-        for (int64_t left = trailer_bytes(state); left > 0; left--, checksum >>= 8) {
+            return FULL;
+        long checksum = state->checksum;
+        for (long left = trailer_bytes(state); left > 0; left--, checksum >>= 8) {
             continue_packet(state, out, state->payload_left);
-            out[state->out++] = (uint8_t)checksum;
+            out[state->out++] = (byte)checksum;
             state->packet_left--;
             state->payload_left--;
         }
@@ -86,23 +85,23 @@ static int64_t frame_large(const uint8_t *source, int64_t end, const Framing *fr
     state->is_large = state->empty_tail = 0;
     if (state->is_last)
         state->kind = state->is_last = 0;
-    return Status_DONE;
+    return DONE;
 }
 
 /* Frame an event that is here and verified; false where the output has no room for it. */
-static inline bool frame_whole(Bytes source, int64_t offset, int64_t size, uint64_t prefix, const Framing *framing) {
+static inline bool frame_whole(Bytes source, long offset, long size, uint64_t prefix, const Framing *framing) {
     Field *state = framing->state.at;
-    const uint8_t *event = source.at + offset;
-    int64_t kept = size - state->checksum_bytes + trailer_bytes(state);
+    const byte *event = source.at + offset;
+    long kept = size - state->checksum_bytes + trailer_bytes(state);
     if (!state->passes_over && !is_left_out(event, state->filters)) {
         if (room_in(framing) < kept + ROOM)
             return false;
-        uint8_t *packet = framing->out.at + state->out, *copied = packet + 4 + state->prefix_size;
+        byte *packet = framing->out.at + state->out, *copied = packet + 4 + state->prefix_size;
         uint64_t header = (uint64_t)(state->prefix_size + kept) | (uint64_t)state->sequence << 24;
         store64(packet, header | prefix << 32); /* bytes too many are overwritten */
         state->sequence = (state->sequence + 1) & 0xFF;
         bool is_segment = kept >= SEGMENT_MIN && state->segments < framing->segments.rows;
-        int64_t taken = is_segment ? EVENT_HEADER : kept;
+        long taken = is_segment ? EVENT_HEADER : kept;
         copy_event(copied, event, taken, offset + taken <= source.size - 32);
         if (!state->is_stored)
             strip(copied, kept);
@@ -116,91 +115,90 @@ static inline bool frame_whole(Bytes source, int64_t offset, int64_t size, uint6
 
 /* Where the framing of groups is: the next event, the kind of its group, where this began, and what was before it. */
 typedef struct {
-    int64_t offset, kind, group_at, position, last_position;
+    long offset, kind, group_at, position, last_position;
     Mark mark;
 } ClassicPlace;
 
-static inline ClassicPlace place_at(const Field *state, int64_t offset, int64_t kind) {
+static inline ClassicPlace place_at(const Field *state, long offset, long kind) {
     return (ClassicPlace){offset, kind, offset, state->position, state->last_position, mark_of(state)};
 }
 
 /* Begin a group with the event that comes next, of `size` bytes: DONE, or why not. */
-static inline int64_t begin_classic_group(const uint8_t *event, int64_t size, const Framing *framing, NumberRows skips,
-                                          ClassicPlace *place) {
+static inline long begin_classic_group(const byte *event, long size, const Framing *framing, NumberRows skips,
+                                       ClassicPlace *place) {
     Field *state = framing->state.at;
-    int64_t kind = group_kind(event, size - state->checksum_bytes);
+    long kind = group_kind(event, size - state->checksum_bytes);
     if (kind == NO_GROUP || (skips.rows > 0 && !is_skipped(event, skips)))
-        return Status_FALLBACK;
+        return FALLBACK;
     if (state->pairs >= framing->pairs.rows)
-        return Status_FULL;
+        return FULL;
     *place = place_at(state, place->offset, kind);
     if (state->in_parts) {
         state->group_offset = state->source_offset + place->offset;
         note_group(event, framing->pairs, state);
     }
-    return Status_DONE;
+    return DONE;
 }
 
 /* Frame the next event, or what is here of a large one: DONE, or why it stopped. */
-static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t prefix, const Framing *framing,
-                                          const Roles *roles, NumberRows skips, ClassicPlace *place) {
+static inline long frame_classic_event(Bytes source, long end, uint64_t prefix, const Framing *framing,
+                                       const Roles *roles, NumberRows skips, ClassicPlace *place) {
     Field *state = framing->state.at;
-    int64_t checksum_bytes = state->checksum_bytes, is_in_parts = state->in_parts;
+    long checksum_bytes = state->checksum_bytes, is_in_parts = state->in_parts;
     if (state->is_large) {
         state->read_at = place->offset;
-        int64_t status = frame_large(source.at, end, framing);
+        long status = frame_large(source.at, end, framing);
         place->offset = state->read_at;
         place->kind = state->kind;
-        state->groups += status == Status_DONE && place->kind == NO_GROUP;
+        state->groups += status == DONE && place->kind == NO_GROUP;
         return status;
     }
-    int64_t offset = place->offset, here = end - offset, file_offset = state->source_offset + offset;
-    const uint8_t *event = source.at + offset;
-    int64_t size = event_size(event, here, file_offset, checksum_bytes);
+    long offset = place->offset, here = end - offset, file_offset = state->source_offset + offset;
+    const byte *event = source.at + offset;
+    long size = event_size(event, here, file_offset, checksum_bytes);
     if (size == WRONG)
-        return Status_FALLBACK;
+        return FALLBACK;
     bool is_inside = place->kind != NO_GROUP, is_cut = size == CUT, ends = false;
     if (is_cut && here < EVENT_HEADER)
-        return Status_NEED_MORE;
+        return NEED_MORE;
     size = size_of(event);
-    int64_t kept = size - checksum_bytes,
-            role = is_inside ? roles_in(place->kind, roles)[event[TYPE_OFFSET]] : NOT_INSIDE;
+    long kept = size - checksum_bytes, role = is_inside ? roles_in(place->kind, roles)[event[TYPE_OFFSET]] : NOT_INSIDE;
     bool may_part = state->passes_over ? is_cut && (role != MAY_END || kept > ENDING_QUERY_MAX) : size > LARGE_MIN;
     bool is_large = is_in_parts && is_inside && may_part;
     if (is_cut && !is_large)
-        return Status_NEED_MORE;
+        return NEED_MORE;
     if (is_inside) {
         role = event_role(event, kept, role);
         ends = role == ENDS;
         if (role != ENDS && role != CONTINUES)
-            return Status_FALLBACK;
+            return FALLBACK;
     } else if (size > AROUND_GROUP_MAX) {
-        return Status_FALLBACK;
+        return FALLBACK;
     } else if (event[TYPE_OFFSET] == EventType_BINLOG_CHECKPOINT) {
         if (state->is_stored && state->passes_over)
-            return Status_FALLBACK; /* it goes out, whatever is skipped around it */
+            return FALLBACK; /* it goes out, whatever is skipped around it */
         if (state->is_stored && !frame_whole(source, offset, size, prefix, framing))
-            return Status_FULL;
+            return FULL;
         place->offset += size;
-        return Status_DONE;
+        return DONE;
     } else {
-        int64_t status = begin_classic_group(event, size, framing, skips, place);
-        if (status != Status_DONE)
+        long status = begin_classic_group(event, size, framing, skips, place);
+        if (status != DONE)
             return status;
     }
     if (is_large) {
         if (file_offset + size > state->file_size)
-            return Status_FALLBACK;
+            return FALLBACK;
         if (!state->passes_over && room_in(framing) < ROOM)
-            return Status_FULL;
+            return FULL;
         begin_large(event, framing);
         state->is_last = ends;
         state->kind = place->kind;
         place->offset += EVENT_HEADER;
-        return Status_DONE;
+        return DONE;
     }
     if (!frame_whole(source, offset, size, prefix, framing))
-        return Status_FULL;
+        return FULL;
     place->offset += size;
     if (ends) {
         place->kind = NO_GROUP;
@@ -208,26 +206,24 @@ static inline int64_t frame_classic_event(Bytes source, int64_t end, uint64_t pr
         if (!is_in_parts)
             note_group(source.at + place->group_at, framing->pairs, state);
     }
-    return Status_DONE;
+    return DONE;
 }
 
-/* Frame the groups of source[READ_AT:end], each if all of it is here; or one of them IN_PARTS.
-
-With `skips`, groups are skipped instead, up to the first that is not one of those: see `is_skipped`; or all, if it has
-no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the positions continue from what they were.
-
-Returns why it stopped: NEED_MORE where what comes next is not all here, FULL where there is no room for it, FALLBACK
-before what is not as it should be or has to be decided, DONE after a group in parts. An event of LARGE_MIN bytes and
-more may go out in parts, and any one is passed over in parts. */
-static int64_t frame_classic(Bytes source, int64_t end, const Framing *framing, const Roles *roles, NumberRows skips) {
+/* Frame the groups of source[READ_AT:end], each if all of it is here; or one of them IN_PARTS. With `skips`, groups are
+skipped instead, up to the first that is not one of those: see `is_skipped`; or all, if it has no row and PASSES_OVER is
+set. OUT, SEQUENCE, PAIRS and the positions continue from what they were. Returns why it stopped: NEED_MORE where what
+comes next is not all here, FULL where there is no room for it, FALLBACK before what is not as it should be or has to be
+decided, DONE after a group in parts. An event of LARGE_MIN bytes and more may go out in parts, and any one is passed
+over in parts. */
+static long frame_classic(Bytes source, long end, const Framing *framing, const Roles *roles, NumberRows skips) {
     Field *state = framing->state.at;
-    int64_t is_in_parts = state->in_parts, status;
+    long is_in_parts = state->in_parts, status;
     state->groups = state->segments = state->segment_bytes = 0;
     uint64_t prefix = prefix_of(framing);
     ClassicPlace place = place_at(state, state->read_at, state->kind);
     do
         status = frame_classic_event(source, end, prefix, framing, roles, skips, &place);
-    while (status == Status_DONE && !(is_in_parts && state->groups > 0));
+    while (status == DONE && !(is_in_parts && state->groups > 0));
     if (place.kind != NO_GROUP && !is_in_parts) {
         place.offset = place.group_at;
         place.kind = NO_GROUP;
@@ -242,5 +238,19 @@ static int64_t frame_classic(Bytes source, int64_t end, const Framing *framing, 
 
 KERNEL(frame_classic) { return frame_classic(a->source, a->end, &a->framing, &a->roles, a->skips); }
 
-/* Pass over groups that are as they should be, as PASSES_OVER says; POSITION counts bytes of events. */
-KERNEL(check_groups) { return frame_classic(a->source, a->source.size, &a->framing, &a->roles, (NumberRows){0}); }
+/* Pass over groups that are as they should be, as PASSES_OVER says; plain ones first. POSITION counts bytes of events. */
+KERNEL(check_groups) {
+    Field *state = a->framing.state.at;
+    long count = 0, total, after;
+    while (!state->in_parts && state->pairs < a->framing.pairs.rows &&
+           (after = group_end(a->source, state->read_at, state->source_offset, state->checksum_bytes, &a->roles,
+                              &total)) >= 0) {
+        note_group(a->source.at + state->read_at, a->framing.pairs, state);
+        state->position += total;
+        state->read_at = after;
+        count++;
+    }
+    long status = frame_classic(a->source, a->source.size, &a->framing, &a->roles, (NumberRows){0});
+    state->groups += count;
+    return status;
+}

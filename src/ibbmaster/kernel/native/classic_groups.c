@@ -1,6 +1,5 @@
-/* Kernels that find the plain groups of a traditional binlog, and put their events side by side.
-
-They stop before whatever is not plain; the reference takes that: `ibbmaster.logs.classic.groups`. */
+/* Kernels that find the plain groups of a traditional binlog, and put their events side by side. They stop before
+whatever is not plain; the reference takes that: `ibbmaster.logs.classic.groups`. */
 
 enum { NO_GROUP, TRANSACTION, STANDALONE }; /* what begins with an event */
 enum { CUT = 0, WRONG = -1 };               /* of an event: not all of it is here; the reference says what is wrong */
@@ -14,10 +13,10 @@ enum { COMMIT_ID_BYTES = 8, XID_BYTES = 6, ALTER_SEQ_NO_BYTES = 8, THREAD_ID_BYT
 #define ROLLBACK_TEXT UINT64_C(0x4B4341424C4C4F52)
 
 /* The size of an event that is whole, of the `here` bytes that are, and as it says it is; CUT or WRONG of any other. */
-static inline int64_t event_size(const uint8_t *event, int64_t here, int64_t file_offset, int64_t checksum_bytes) {
+static inline long event_size(const byte *event, long here, long file_offset, long checksum_bytes) {
     if (here < EVENT_HEADER)
         return CUT;
-    int64_t size = size_of(event), log_pos = load32(event + LOG_POS_OFFSET);
+    long size = size_of(event), log_pos = load32(event + LOG_POS_OFFSET);
     if (size < EVENT_HEADER + checksum_bytes || size - checksum_bytes > EVENT_MAX)
         return WRONG;
     if (log_pos != 0 && log_pos != ((file_offset + size) & 0xFFFFFFFF))
@@ -30,22 +29,22 @@ static inline int64_t event_size(const uint8_t *event, int64_t here, int64_t fil
 }
 
 /* Where the extra flags of a GTID event of a group are, if it has some. */
-static inline int64_t extra_flags_at(const uint8_t *event) {
-    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
+static inline long extra_flags_at(const byte *event) {
+    long flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
     return flags & HAS_XID ? at + XID_BYTES + event[at + 4] + event[at + 5] : at;
 }
 
 /* What begins with an event of `size` bytes, without its checksum; NO_GROUP also for the reference. */
-static inline int64_t group_kind(const uint8_t *event, int64_t size) {
-    if (size < GTID_EVENT_SIZE_MIN || event[TYPE_OFFSET] != GTID_EVENT)
+static inline long group_kind(const byte *event, long size) {
+    if (size < GTID_EVENT_SIZE_MIN || event[TYPE_OFFSET] != EventType_GTID)
         return NO_GROUP;
-    int64_t flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
+    long flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
     if (flags & HAS_XID &&
         (size - at < XID_BYTES || event[at + 4] > XID_PART_SIZE_MAX || event[at + 5] > XID_PART_SIZE_MAX))
         return NO_GROUP;
     at = extra_flags_at(event);
     if (at < size && event[at] != 0) {
-        int64_t extra_flags = event[at++];
+        long extra_flags = event[at++];
         if (extra_flags & HAS_ENGINE_COUNT)
             at++;
         if (extra_flags & HAS_ALTER_SEQ_NO)
@@ -59,48 +58,48 @@ static inline int64_t group_kind(const uint8_t *event, int64_t size) {
 }
 
 /* Where the text of a QUERY event is, which has the bytes before its status. */
-static inline int64_t query_text_at(const uint8_t *event) {
+static inline long query_text_at(const byte *event) {
     return EVENT_HEADER + QUERY_FIXED + load16(event + EVENT_HEADER + 11) + event[EVENT_HEADER + 8] + 1;
 }
 
 /* Whether a QUERY event of `size` bytes, without its checksum, ends a transaction by its text. */
-static bool is_ending_query(const uint8_t *event, int64_t size) {
+static bool is_ending_query(const byte *event, long size) {
     if (size <= EVENT_HEADER + QUERY_FIXED || size > ENDING_QUERY_MAX)
         return false;
-    int64_t text = query_text_at(event);
+    long text = query_text_at(event);
     if (size - text == 6)
         return load64(event + text - 2) >> 16 == COMMIT_TEXT;
     return size - text == 8 && load64(event + text) == ROLLBACK_TEXT;
 }
 
 /* The roles of events in a group, by their types. */
-static inline const uint8_t *roles_in(int64_t kind, const Roles *roles) {
+static inline const byte *roles_in(long kind, const Roles *roles) {
     return kind == STANDALONE ? roles->standalone.at : roles->transaction.at;
 }
 
 /* What an event of `size` bytes, without its checksum, whose type has a role, does to its group. */
-static inline int64_t event_role(const uint8_t *event, int64_t size, int64_t role) {
+static inline long event_role(const byte *event, long size, long role) {
     if (role != MAY_END)
         return role;
     return is_ending_query(event, size) ? ENDS : CONTINUES;
 }
 
-/* Where a group ends that begins here; leaves the bytes of its events without checksums.
-
-CUT_GROUP where not all of it is here, NOT_PLAIN for the reference. */
-static int64_t group_end(const uint8_t *source, int64_t offset, int64_t end, const Conversion *numbers,
-                         const Roles *roles, int64_t *total) {
-    int64_t checksum_bytes = numbers->checksum_bytes, source_offset = numbers->source_offset;
-    const uint8_t *event = source + offset;
+/* Where a group ends that begins here; leaves the bytes of its events without checksums. CUT_GROUP where not all of it
+is here, NOT_PLAIN for the reference. */
+static long group_end(Bytes data, long offset, long source_offset, long checksum_bytes, const Roles *roles,
+                      long *total) {
+    const byte *source = data.at;
+    long end = data.size;
+    const byte *event = source + offset;
     *total = 0;
-    int64_t size = event_size(event, end - offset, source_offset + offset, checksum_bytes);
+    long size = event_size(event, end - offset, source_offset + offset, checksum_bytes);
     if (size <= 0)
         return size == CUT ? CUT_GROUP : NOT_PLAIN;
-    int64_t kind = group_kind(event, size - checksum_bytes);
+    long kind = group_kind(event, size - checksum_bytes);
     if (kind == NO_GROUP || event[GTID_FLAGS_OFFSET] & HAS_XID)
         return NOT_PLAIN;
-    const uint8_t *role_of = roles_in(kind, roles);
-    int64_t bytes = size - checksum_bytes, role = CONTINUES;
+    const byte *role_of = roles_in(kind, roles);
+    long bytes = size - checksum_bytes, role = CONTINUES;
     for (offset += size; role == CONTINUES; offset += size) {
         event = source + offset;
         size = event_size(event, end - offset, source_offset + offset, checksum_bytes);
@@ -116,11 +115,11 @@ static int64_t group_end(const uint8_t *source, int64_t offset, int64_t end, con
 }
 
 /* Copy events without checksums and without places in their file; returns how many bytes. */
-static int64_t copy_events(const uint8_t *events, int64_t size, int64_t checksum_bytes, uint8_t *target) {
-    int64_t position = 0;
-    for (int64_t offset = 0; offset < size;) {
-        int64_t event_bytes = size_of(events + offset), kept = event_bytes - checksum_bytes;
-        memcpy(target + position, events + offset, (size_t)kept);
+static long copy_events(const byte *events, long size, long checksum_bytes, byte *target) {
+    long position = 0;
+    for (long offset = 0; offset < size;) {
+        long event_bytes = size_of(events + offset), kept = event_bytes - checksum_bytes;
+        copy(target + position, events + offset, kept);
         store32(target + position + SIZE_OFFSET, kept);
         store32(target + position + LOG_POS_OFFSET, 0);
         position += kept;
@@ -129,28 +128,26 @@ static int64_t copy_events(const uint8_t *events, int64_t size, int64_t checksum
     return position;
 }
 
-/* Copy the events of plain groups of source[READ_AT:]; groups and data continue from GROUPS and OUT.
-
-Groups that begin before the range are skipped. Stops before a group that begins after it, or is not plain, or not
-whole here, and where there is no more room. */
+/* Copy the events of plain groups of source[READ_AT:]; groups and data continue from GROUPS and OUT. Groups that begin
+before the range are skipped. Stops before a group that begins after it, or is not plain, or not whole here, and where
+there is no more room. */
 KERNEL(collect_classic_groups) {
-    const uint8_t *source = a->source.at;
+    const byte *source = a->source.at;
     Field *state = a->collecting.state.at;
     Conversion *numbers = a->numbers.at;
     NumberRows groups = a->collecting.groups;
     Bytes data = a->collecting.data;
-    int64_t base = numbers->source_offset, checksum_bytes = numbers->checksum_bytes;
-    int64_t offset = numbers->read_at, position = state->out, count = state->groups;
+    long base = numbers->source_offset, checksum_bytes = numbers->checksum_bytes;
+    long offset = numbers->read_at, position = state->out, count = state->groups;
     while (count < groups.rows && base + offset < a->file_range.end_offset) {
-        int64_t total, behind = group_end(source, offset, a->source.size, numbers, &a->roles, &total);
+        long total, behind = group_end(a->source, offset, base, checksum_bytes, &a->roles, &total);
         if (behind < 0 || total > data.size - position)
             break;
         if (base + offset >= a->file_range.start_offset) {
-            int64_t size = copy_events(source + offset, behind - offset, checksum_bytes, data.at + position);
-            note_collected(ROW(GroupRow, groups, count), data.at, position, position + size, a->file_range.file_no,
-                           base + offset, base + behind);
+            long size = copy_events(source + offset, behind - offset, checksum_bytes, data.at + position);
+            *ROW(GroupRow, groups, count++) =
+                group_of(data.at, position, position + size, a->file_range.file_no, base + offset, base + behind);
             position += size;
-            count++;
         }
         offset = behind;
     }

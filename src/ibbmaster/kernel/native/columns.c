@@ -2,8 +2,8 @@
 
 /* Type, time in microseconds, server id and flags of each event. */
 KERNEL(header_columns) {
-    for (int64_t index = 0; index < a->events.rows; index++) {
-        const uint8_t *event = a->data.at + ROW(EventRow, a->events, index)->start;
+    for (long index = 0; index < a->events.rows; index++) {
+        const byte *event = a->data.at + ROW(EventRow, a->events, index)->start;
         a->timestamps.at[index] = load32(event) * 1000000;
         a->types.at[index] = event[TYPE_OFFSET];
         a->server_ids.at[index] = server_of(event);
@@ -12,8 +12,7 @@ KERNEL(header_columns) {
     return 0;
 }
 
-/* Write the GTID of a group; returns the place behind it. */
-static uint8_t *put_gtid(uint8_t *at, const GroupRow *group) {
+static byte *put_gtid(byte *at, const GroupRow *group) {
     at = put_number(at, (uint64_t)group->domain, 1);
     *at++ = '-';
     at = put_number(at, (uint64_t)group->server, 1);
@@ -23,12 +22,12 @@ static uint8_t *put_gtid(uint8_t *at, const GroupRow *group) {
 
 /* Write the GTIDs of the groups in `wanted` as text, side by side; `out` has room for the longest ones. */
 KERNEL(gtid_texts) {
-    uint8_t *at = a->out.at, *last_at = at;
-    int64_t last = -1, last_size = 0;
+    byte *at = a->out.at, *last_at = at;
+    long last = -1, last_size = 0;
     a->offsets.at[0] = 0;
-    for (int64_t index = 0; index < a->wanted.size; index++) {
+    for (long index = 0; index < a->wanted.size; index++) {
         if (a->wanted.at[index] == last) {
-            memcpy(at, last_at, (size_t)last_size);
+            copy(at, last_at, last_size);
             at += last_size;
         } else {
             last = a->wanted.at[index];
@@ -41,22 +40,21 @@ KERNEL(gtid_texts) {
     return 0;
 }
 
-/* Put strings side by side, each with zeros up to `padded` bytes; absent ones are empty.
-
-Returns how many bytes they take; the copying ends where `out` does. */
+/* Put strings side by side, each with zeros up to `padded` bytes; absent ones are empty. Returns how many bytes they
+take; the copying ends where `out` does. */
 KERNEL(copy_strings) {
-    const uint8_t *data = a->data.at, *valid = a->valid.at;
-    uint8_t *out = a->out.at;
+    const byte *data = a->data.at, *valid = a->valid.at;
+    byte *out = a->out.at;
     int32_t *offsets = a->offsets.at;
-    int64_t position = 0, readable = a->data.size - 32, room = a->out.size, padded = a->padded;
+    long position = 0, readable = a->data.size - 32, room = a->out.size, padded = a->padded;
     offsets[0] = 0;
-    for (int64_t index = 0; index < a->starts.size; index++) {
+    for (long index = 0; index < a->starts.size; index++) {
         if (valid[index]) {
-            int64_t start = a->starts.at[index], size = a->sizes.at[index], taken = max64(size, padded);
+            long start = a->starts.at[index], size = a->sizes.at[index], taken = max64(size, padded);
             if (size <= 32 && start <= readable && position + max64(taken, 32) <= room)
                 memcpy(out + position, data + start, 32); /* what is too much is written over, or cut off */
             else if (position + taken <= room)
-                memcpy(out + position, data + start, (size_t)size);
+                copy(out + position, data + start, size);
             if (taken > size && position + taken <= room)
                 memset(out + position + size, 0, (size_t)(taken - size));
             position += taken;

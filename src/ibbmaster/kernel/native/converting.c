@@ -1,15 +1,14 @@
-/* A kernel that makes commit records of the small, plain groups of a traditional binlog.
-
-It stops before whatever is not plain; the reference takes that: `ibbmaster.logs.classic.groups` for what is read,
-`ibbmaster.storage.ibb.appender` for what is written. */
+/* A kernel that makes commit records of the small, plain groups of a traditional binlog. It stops before whatever is
+not plain; the reference takes that: `ibbmaster.logs.classic.groups` for what is read, `ibbmaster.storage.ibb.appender`
+for what is written. */
 
 /* Where in the pages a record of `size` bytes ends that begins at a position. */
-static int64_t end_of_record(int64_t position, int64_t size) {
-    int64_t page = position / PAGE, offset = position % PAGE;
+static long end_of_record(long position, long size) {
+    long page = position / PAGE, offset = position % PAGE;
     while (size > 0) {
-        int64_t room = DATA - offset;
+        long room = DATA - offset;
         if (room >= CHUNK_SIZE_MIN) {
-            int64_t piece = min64(size, room - CHUNK_HEADER);
+            long piece = min64(size, room - CHUNK_HEADER);
             size -= piece;
             offset += CHUNK_HEADER + piece;
         }
@@ -22,21 +21,20 @@ static int64_t end_of_record(int64_t position, int64_t size) {
 }
 
 /* Place a commit record, in chunks; returns the position after it. */
-static int64_t place_record(const uint8_t *record, int64_t size, uint8_t *pages, int64_t position) {
-    int64_t done = 0;
+static long place_record(const byte *record, long size, byte *pages, long position) {
+    long done = 0;
     while (done < size) {
-        int64_t room = DATA - position % PAGE;
+        long room = DATA - position % PAGE;
         if (room < CHUNK_SIZE_MIN) {
             memset(pages + position, FILLER, (size_t)max64(room, 0));
             position = (position / PAGE + 1) * PAGE;
             continue;
         }
-        int64_t piece = min64(size - done, room - CHUNK_HEADER);
-        uint8_t *chunk = pages + position;
-        chunk[0] = COMMIT | (done > 0 ? CONT : 0) | (done + piece == size ? LAST : 0);
-        chunk[1] = piece & 0xFF;
-        chunk[2] = (uint8_t)(piece >> 8);
-        memcpy(chunk + CHUNK_HEADER, record + done, (size_t)piece);
+        long piece = min64(size - done, room - CHUNK_HEADER);
+        byte *chunk = pages + position;
+        chunk[0] = (byte)(COMMIT | (done > 0 ? CONT : 0) | (done + piece == size ? LAST : 0));
+        store16(chunk + 1, piece);
+        copy(chunk + CHUNK_HEADER, record + done, piece);
         done += piece;
         position += CHUNK_HEADER + piece;
         if (position % PAGE == DATA)
@@ -46,35 +44,33 @@ static int64_t place_record(const uint8_t *record, int64_t size, uint8_t *pages,
 }
 
 /* Whether an unsigned sequence number is above all that the pairs of a domain have. */
-static bool is_newest(const PairRow *pair, int64_t count, int64_t domain_id, uint64_t sequence) {
+static bool is_newest(const PairRow *pair, long count, long domain_id, uint64_t sequence) {
     for (; count > 0; count--, pair++)
         if (pair->domain == domain_id && (uint64_t)pair->last >= sequence)
             return false;
     return true;
 }
 
-/* Append plain groups of source[READ_AT:] to the pages, while they end before WRITE_END.
-
-Stops before a group that is not plain, not whole here, too long, of a pair that is not known, or not newer than every
-number that a pair of its domain has. */
+/* Append plain groups of source[READ_AT:] to the pages, while they end before WRITE_END. Stops before a group that is
+not plain, not whole here, too long, of an unknown pair, or not newer than all of its domain. */
 KERNEL(convert_groups) {
-    const uint8_t *source = a->source.at;
-    uint8_t *scratch = a->scratch.at;
+    const byte *source = a->source.at;
+    byte *scratch = a->scratch.at;
     Conversion *numbers = a->numbers.at;
     NumberRows pairs = a->pairs;
-    int64_t offset = numbers->read_at, position = numbers->write_at;
-    int64_t checksum_bytes = numbers->checksum_bytes;
-    int64_t record_max = min64(numbers->record_max, a->scratch.size);
+    long offset = numbers->read_at, position = numbers->write_at;
+    long checksum_bytes = numbers->checksum_bytes;
+    long record_max = min64(numbers->record_max, a->scratch.size);
     while (true) {
-        int64_t total, behind = group_end(source, offset, a->source.size, numbers, &a->roles, &total);
+        long total, behind = group_end(a->source, offset, numbers->source_offset, checksum_bytes, &a->roles, &total);
         if (behind < 0 || total + 1 > record_max || end_of_record(position, total + 1) > numbers->write_end)
             break;
-        const uint8_t *event = source + offset;
-        int64_t pair = find_pair(event, pairs, numbers->pairs);
+        const byte *event = source + offset;
+        long pair = find_pair(event, pairs, numbers->pairs);
         if (pair >= numbers->pairs || !is_newest(pairs.at, numbers->pairs, domain_of(event), sequence_of(event)))
             break;
         PairRow *noted = ROW(PairRow, pairs, pair);
-        noted->last = (int64_t)sequence_of(event);
+        noted->last = (long)sequence_of(event);
         noted->turn = ++numbers->noted;
         scratch[0] = 0; /* nothing is out of band */
         copy_events(event, behind - offset, checksum_bytes, scratch + 1);
@@ -89,7 +85,7 @@ KERNEL(convert_groups) {
 
 /* Give the first pages their checksums. The reference: `ibbmaster.logs.store.writer`. */
 KERNEL(seal_pages) {
-    for (int64_t page = 0; page < a->count; page++)
+    for (long page = 0; page < a->count; page++)
         store32(a->pages.at + page * PAGE + DATA, page_crc(a->pages.at + page * PAGE));
     return 0;
 }

@@ -1,29 +1,26 @@
-/* CRC-32 as zlib has it, with carry-less multiplication where the CPU has it, or an instruction of its own.
-
-To multiply, lanes of 16 bytes are folded into each other: one that is some way before another may be multiplied by
-what a one becomes on that way, and added to it.
-
-The reference: `zlib.crc32`. */
+/* CRC-32 as zlib has it, with carry-less multiplication where the CPU has it, or an instruction of its own. To
+multiply, lanes of 16 bytes are folded into each other: one that is some way before another may be multiplied by what a
+one becomes on that way, and added to it. The reference: `zlib.crc32`. */
 
 #ifdef __aarch64__
 #define after_word(crc, word) __crc32d(crc, word)
-#define after_byte(crc, byte) __crc32b(crc, byte)
+#define after_byte(crc, one) __crc32b(crc, one)
 #else
 #define ZLIB 0xEDB88320u /* its polynomial, lowest power first */
 
 static uint32_t byte_tables[8][256]; /* what a byte does to the register after 0 to 7 more bytes of zeros */
 
 __attribute__((constructor)) static void make_byte_tables(void) {
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        uint32_t crc = byte;
+    for (uint32_t one = 0; one < 256; one++) {
+        uint32_t crc = one;
         for (int bit = 0; bit < 8; bit++)
             crc = (crc >> 1) ^ (crc & 1 ? ZLIB : 0);
-        byte_tables[0][byte] = crc;
+        byte_tables[0][one] = crc;
     }
     for (int index = 1; index < 8; index++)
-        for (int byte = 0; byte < 256; byte++) {
-            uint32_t crc = byte_tables[index - 1][byte];
-            byte_tables[index][byte] = (crc >> 8) ^ byte_tables[0][crc & 0xFF];
+        for (int one = 0; one < 256; one++) {
+            uint32_t crc = byte_tables[index - 1][one];
+            byte_tables[index][one] = (crc >> 8) ^ byte_tables[0][crc & 0xFF];
         }
 }
 
@@ -34,13 +31,11 @@ static inline uint32_t after_word(uint32_t before, uint64_t word) {
     return crc;
 }
 
-static inline uint32_t after_byte(uint32_t crc, uint8_t byte) {
-    return byte_tables[0][(crc ^ byte) & 0xFF] ^ (crc >> 8);
-}
+static inline uint32_t after_byte(uint32_t crc, byte one) { return byte_tables[0][(crc ^ one) & 0xFF] ^ (crc >> 8); }
 #endif
 
 /* The register after some bytes more. */
-static uint32_t by_words(uint32_t crc, const uint8_t *at, int64_t size) {
+static uint32_t by_words(uint32_t crc, const byte *at, long size) {
     for (; size >= 8; at += 8, size -= 8)
         crc = after_word(crc, load64(at));
     for (; size > 0; at++, size--)
@@ -71,7 +66,7 @@ __attribute__((constructor)) static void ask_cpu(void) {
         lanes_at_once = ebx & bit_AVX512F && ecx & bit_VPCLMULQDQ ? 4 : 1;
 }
 
-static inline __m128i lane_at(const uint8_t *at) { return _mm_loadu_si128((const __m128i *)at); }
+static inline __m128i lane_at(const byte *at) { return _mm_loadu_si128((const __m128i *)at); }
 
 /* A lane and another one further on, as one; `over` turns its halves into what they are worth there. */
 MULTIPLYING static inline __m128i folded(__m128i lane, __m128i over, __m128i onto) {
@@ -86,11 +81,11 @@ MULTIPLYING_WIDE static inline __m512i folded_wide(__m512i lanes, __m512i over, 
 }
 
 /* Fold four lanes and four again into one while there are so many, 16 at least; leaves the place behind them. */
-MULTIPLYING_WIDE static __m128i fold_wide(uint32_t crc, const uint8_t **begin, const uint8_t *end) {
+MULTIPLYING_WIDE static __m128i fold_wide(uint32_t crc, const byte **begin, const byte *end) {
     const __m512i over_sixteen = _mm512_broadcast_i32x4(_mm_set_epi64x(0x1322d1430, 0x11542778a));
     const __m512i over_four = _mm512_broadcast_i32x4(_mm_set_epi64x(0x1c6e41596, 0x154442bd4));
     const __m128i over_lane = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
-    const uint8_t *at = *begin;
+    const byte *at = *begin;
     __m512i first = _mm512_xor_si512(_mm512_loadu_si512(at), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
     __m512i second = _mm512_loadu_si512(at + WIDE), third = _mm512_loadu_si512(at + 2 * WIDE);
     __m512i fourth = _mm512_loadu_si512(at + 3 * WIDE);
@@ -111,13 +106,13 @@ MULTIPLYING_WIDE static __m128i fold_wide(uint32_t crc, const uint8_t **begin, c
 }
 
 /* The register after some bytes more, which are a lane at least. Constants are powers of x modulo the polynomial. */
-MULTIPLYING static uint32_t fold(uint32_t crc, const uint8_t *at, int64_t size) {
+MULTIPLYING static uint32_t fold(uint32_t crc, const byte *at, long size) {
     const __m128i over_lane = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0); /* 128 - 32, 128 + 32 */
     const __m128i over_four = _mm_set_epi64x(0x1c6e41596, 0x154442bd4); /* 4 * 128 - 32, 4 * 128 + 32 */
     const __m128i over_half = _mm_set_epi64x(0, 0x163cd6124); /* 64 */
     const __m128i division = _mm_set_epi64x(0x1f7011641, 0x1db710641); /* x^64 divided by the polynomial, and that */
     const __m128i lower = _mm_set1_epi64x(0xFFFFFFFF);
-    const uint8_t *end = at + size;
+    const byte *end = at + size;
     __m128i lane;
     if (size >= 4 * WIDE && lanes_at_once == 4) {
         lane = fold_wide(crc, &at, end);
@@ -138,7 +133,7 @@ MULTIPLYING static uint32_t fold(uint32_t crc, const uint8_t *at, int64_t size) 
     for (; end - at >= LANE; at += LANE)
         lane = folded(lane, over_lane, lane_at(at));
     if (at < end) { /* the lane and these bytes, divided so that the second part is a whole lane */
-        static const uint8_t moves[3 * LANE] = {
+        static const byte moves[3 * LANE] = {
             [0 ... 15] = 128, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, [32 ... 47] = 128};
         __m128i up = lane_at(moves + (end - at)), down = lane_at(moves + LANE + (end - at));
         __m128i second = _mm_blendv_epi8(_mm_shuffle_epi8(lane, down), lane_at(end - LANE), down);
@@ -155,7 +150,7 @@ MULTIPLYING static uint32_t fold(uint32_t crc, const uint8_t *at, int64_t size) 
 #endif
 
 /* The checksum of some bytes after what has the checksum `before`, 0 for nothing. */
-static int64_t crc32(const uint8_t *bytes, int64_t size, int64_t before) {
+static long crc32(const byte *bytes, long size, long before) {
     uint32_t crc = (uint32_t)before ^ 0xFFFFFFFF;
 #ifdef __x86_64__
     if (size >= LANE && lanes_at_once)

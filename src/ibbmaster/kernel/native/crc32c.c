@@ -3,16 +3,16 @@
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #define crc_word(crc, word) _mm_crc32_u64(crc, word)
-#define crc_byte(crc, byte) _mm_crc32_u8((uint32_t)(crc), byte)
+#define crc_byte(crc, one) _mm_crc32_u8((uint32_t)(crc), one)
 #elif defined(__aarch64__)
 #include <arm_acle.h>
 #define crc_word(crc, word) __crc32cd((uint32_t)(crc), word)
-#define crc_byte(crc, byte) __crc32cb((uint32_t)(crc), byte)
+#define crc_byte(crc, one) __crc32cb((uint32_t)(crc), one)
 #else
 #error "no instruction for CRC-32C is known for this CPU"
 #endif
 
-#define PAGE ((int64_t)PAGE_SIZE)
+#define PAGE ((long)PAGE_SIZE)
 #define DATA (PAGE - 4)
 #define CASTAGNOLI 0x82F63B78u /* polynomial of CRC-32C */
 #define STREAM_WORDS 682 /* three streams of that many words are 16368 bytes of a page; one and a half are left */
@@ -28,9 +28,9 @@ __attribute__((constructor)) static void make_shift_tables(void) {
             registers[bit] = (registers[bit] >> 1) ^ (registers[bit] & 1 ? CASTAGNOLI : 0);
     }
     for (int index = 0; index < 4; index++)
-        for (int byte = 0; byte < 256; byte++)
+        for (int one = 0; one < 256; one++)
             for (int bit = 0; bit < 8; bit++)
-                shift_tables[index][byte] ^= byte >> bit & 1 ? registers[8 * index + bit] : 0;
+                shift_tables[index][one] ^= one >> bit & 1 ? registers[8 * index + bit] : 0;
 }
 
 static inline uint64_t shift(uint64_t crc) {
@@ -39,9 +39,9 @@ static inline uint64_t shift(uint64_t crc) {
 }
 
 /* CRC-32C of the data area of a page: three streams at once, then the rest. */
-static uint32_t page_crc(const uint8_t *page) {
+static uint32_t page_crc(const byte *page) {
     uint64_t first = 0xFFFFFFFF, second = 0, third = 0;
-    const uint8_t *at = page;
+    const byte *at = page;
     for (int word = 0; word < STREAM_WORDS; word++, at += 8) {
         first = crc_word(first, load64(at));
         second = crc_word(second, load64(at + STREAM_BYTES));
@@ -50,16 +50,16 @@ static uint32_t page_crc(const uint8_t *page) {
     uint64_t crc = shift(shift(first) ^ second) ^ third;
     at = page + 3 * STREAM_BYTES;
     crc = crc_word(crc, load64(at));
-    for (int byte = 8; byte < 12; byte++)
-        crc = crc_byte(crc, at[byte]);
+    for (int one = 8; one < 12; one++)
+        crc = crc_byte(crc, at[one]);
     return (uint32_t)crc ^ 0xFFFFFFFF;
 }
 
 /* Whether the checksum of a page is right, or the page is blank. */
-static bool is_page_good(const uint8_t *page) {
+static bool is_page_good(const byte *page) {
     if (page_crc(page) == load32(page + DATA))
         return true;
-    for (int64_t at = 0; at < PAGE; at += 8)
+    for (long at = 0; at < PAGE; at += 8)
         if (load64(page + at))
             return false;
     return true;

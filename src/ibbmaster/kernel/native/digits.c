@@ -1,4 +1,4 @@
-/* Numbers, days and clocks as text. Each function writes at a place, and returns the one behind what it has written. */
+/* Numbers, days and clocks as text. */
 
 static const char PAIRS[] = /* two digits, side by side */
     "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849"
@@ -9,34 +9,32 @@ static const uint64_t LIMITS[] = {
     1000000000000000000, 10000000000000000000u,
 };
 
-/* Write two digits. */
-static inline uint8_t *put_two(uint8_t *at, int64_t value) {
+static inline byte *put_two(byte *at, long value) {
     memcpy(at, PAIRS + 2 * value, 2);
     return at + 2;
 }
 
 /* Write the last `count` digits of a number. */
-static inline uint8_t *put_digits(uint8_t *at, uint64_t value, int64_t count) {
-    uint8_t *end = at + count, *place = end;
+static inline byte *put_digits(byte *at, uint64_t value, long count) {
+    byte *end = at + count, *place = end;
     for (; place - at >= 2; value /= 100) {
         place -= 2;
-        put_two(place, (int64_t)(value % 100));
+        put_two(place, (long)(value % 100));
     }
     if (place > at)
-        *at = (uint8_t)('0' + value % 10);
+        *at = (byte)('0' + value % 10);
     return end;
 }
 
 /* Write a number with zeros in front up to a width. */
-static inline uint8_t *put_number(uint8_t *at, uint64_t value, int64_t width) {
-    int64_t count = 1;
+static inline byte *put_number(byte *at, uint64_t value, long width) {
+    long count = 1;
     while (count < 20 && value >= LIMITS[count])
         count++;
     return put_digits(at, value, max64(count, width));
 }
 
-/* Write a date. */
-static inline uint8_t *put_date(uint8_t *at, Date date) {
+static inline byte *put_date(byte *at, Date date) {
     at = put_digits(at, (uint64_t)date.year, 4);
     *at++ = '-';
     at = put_two(at, date.month);
@@ -45,7 +43,7 @@ static inline uint8_t *put_date(uint8_t *at, Date date) {
 }
 
 /* Write hours, minutes, seconds and some digits of a second. */
-static inline uint8_t *put_clock(uint8_t *at, Clock clock, int64_t digits) {
+static inline byte *put_clock(byte *at, Clock clock, long digits) {
     at = put_number(at, (uint64_t)clock.hour, 2);
     *at++ = ':';
     at = put_two(at, clock.minute);
@@ -58,36 +56,32 @@ static inline uint8_t *put_clock(uint8_t *at, Clock clock, int64_t digits) {
     return at;
 }
 
-/* Write a date, a letter and a clock. */
-static inline uint8_t *put_moment(uint8_t *at, Moment moment, char letter, int64_t digits) {
+static inline byte *put_moment(byte *at, Moment moment, char letter, long digits) {
     at = put_date(at, moment.date);
-    *at++ = (uint8_t)letter;
+    *at++ = (byte)letter;
     return put_clock(at, moment.clock, digits);
 }
 
-/* Write a number with a sign. */
-static inline uint8_t *put_signed(uint8_t *at, int64_t value) {
+static inline byte *put_signed(byte *at, long value) {
     if (value < 0)
         *at++ = '-';
     return put_number(at, value < 0 ? -(uint64_t)value : (uint64_t)value, 1);
 }
 
-/* Write a DECIMAL; NULL if it is none. The reference: `ibbmaster.replication.event.rows.kinds.decimals`. */
-static uint8_t *put_decimal(uint8_t *at, Bytes data, int64_t start, int64_t digits, int64_t scale) {
+/* The reference: `ibbmaster.replication.event.rows.kinds.decimals`. */
+static byte *put_decimal(byte *at, Bytes data, long start, long digits, long scale) {
     bool is_negative = !(data.at[start] & 0x80), has_digit = false, is_zero = true;
-    int64_t whole = digits - scale;
-    int64_t first = whole % WORD_DIGITS, last = scale % WORD_DIGITS;
-    int64_t whole_groups = whole / WORD_DIGITS + (first > 0);
-    int64_t total = whole_groups + scale / WORD_DIGITS + (last > 0);
-    uint8_t *begin = at++; /* for the sign */
-    for (int64_t group = 0; group < total; group++) {
-        int64_t count = group == 0 && first ? first : group == total - 1 && last ? last : WORD_DIGITS;
+    long whole = digits - scale, first = whole % WORD_DIGITS, last = scale % WORD_DIGITS;
+    long whole_groups = whole / WORD_DIGITS + (first > 0);
+    long total = whole_groups + scale / WORD_DIGITS + (last > 0);
+    byte *begin = at++; /* for the sign */
+    for (long group = 0; group < total; group++) {
+        long count = group == 0 && first ? first : group == total - 1 && last ? last : WORD_DIGITS;
         uint64_t part = part_of(data, start, PART_SIZES[count], group == 0, is_negative);
         if (part >= (uint64_t)POWERS[count])
             return NULL;
         start += PART_SIZES[count];
-        if (part)
-            is_zero = false;
+        is_zero = is_zero && !part;
         if (group == whole_groups) {
             if (!has_digit)
                 *at++ = '0';

@@ -1,20 +1,20 @@
 /* Kernels that frame events as packets. The reference, which puts the same bytes on the wire:
 `ibbmaster.replication.dump.framing`. */
 
-#define MARKED EventFlag_SKIP_REPLICATION
-/* Where in the output a piece of the source belongs, where it begins there, and its bytes. */
-typedef struct { int64_t at, start, size; } Segment;
-
+#define SEGMENT_MIN 8192 /* bytes: shorter pieces are copied faster than sent by themselves */
+#define SMALL_EVENT 256 /* bytes: up to here, copies of 32 bytes are faster than a call */
 #define ROOM 64 /* bytes that are kept free for headers, checksums, and copies that go too far */
 
-/* Whether an event is left out; its header is at `event`. */
-static inline bool is_left_out(const uint8_t *event, int64_t filters) {
-    return (filters & LEAVES_OUT_ANNOTATE && event[TYPE_OFFSET] == ANNOTATE_ROWS) ||
-           (filters & LEAVES_OUT_MARKED && load16(event + FLAGS_OFFSET) & MARKED);
+/* Where in the output a piece of the source belongs, where it begins there, and its bytes. */
+typedef struct { long at, start, size; } Segment;
+
+static inline bool is_left_out(const byte *event, long filters) {
+    return (filters & LEAVES_OUT_ANNOTATE && event[TYPE_OFFSET] == EventType_ANNOTATE_ROWS) ||
+           (filters & LEAVES_OUT_MARKED && load16(event + FLAGS_OFFSET) & EventFlag_SKIP_REPLICATION);
 }
 
 /* What is in the output, to go back to. */
-typedef struct { int64_t out, sequence, segments, segment_bytes; } Mark;
+typedef struct { long out, sequence, segments, segment_bytes; } Mark;
 
 static inline Mark mark_of(const Field *state) {
     return (Mark){state->out, state->sequence, state->segments, state->segment_bytes};
@@ -27,30 +27,28 @@ static inline void go_back(Field *state, Mark mark) {
     state->segment_bytes = mark.segment_bytes;
 }
 
-/* Copy an event; where it `may_exceed`, up to 31 bytes behind a small one go along, as that is sooner than a call. */
-static inline void copy_event(uint8_t *to, const uint8_t *event, int64_t size, bool may_exceed) {
+/* Copy an event; where it `may_exceed`, up to 31 bytes behind a small one go along. */
+static inline void copy_event(byte *to, const byte *event, long size, bool may_exceed) {
     if (size <= SMALL_EVENT && may_exceed)
-        for (int64_t step = 0; step < size; step += 32)
+        for (long step = 0; step < size; step += 32)
             memcpy(to + step, event + step, 32);
     else
-        memcpy(to, event, (size_t)size);
+        copy(to, event, size);
 }
 
-/* How many bytes the output has room for. */
-static inline int64_t room_in(const Framing *framing) {
+static inline long room_in(const Framing *framing) {
     const Field *state = framing->state.at;
     return framing->out.size - state->segment_bytes - state->out;
 }
 
-/* The header of a packet of `payload` bytes. */
-static inline void begin_packet(Field *state, uint8_t *out, int64_t payload) {
+static inline void begin_packet(Field *state, byte *out, long payload) {
     store32(out + state->out, payload | state->sequence << 24);
     state->out += 4;
     state->sequence = (state->sequence + 1) & 0xFF;
 }
 
-/* Begin another packet of an event that has so many bytes left if the one before is full. */
-static inline void continue_packet(Field *state, uint8_t *out, int64_t left) {
+/* Begin another packet of an event if the one before is full. */
+static inline void continue_packet(Field *state, byte *out, long left) {
     if (state->packet_left == 0) {
         state->packet_left = min64(left, PACKET_MAX);
         begin_packet(state, out, state->packet_left);
@@ -58,65 +56,63 @@ static inline void continue_packet(Field *state, uint8_t *out, int64_t left) {
 }
 
 /* Begin the first packet of an event of `size` bytes, with its header; returns where that is. */
-static uint8_t *begin_event(const uint8_t *head, int64_t size, const Framing *framing) {
+static byte *begin_event(const byte *head, long size, const Framing *framing) {
     Field *state = framing->state.at;
-    int64_t prefix_size = state->prefix_size, payload = size + prefix_size;
+    long prefix_size = state->prefix_size, payload = size + prefix_size;
     state->empty_tail = payload % PACKET_MAX == 0;
     state->packet_left = 0;
     continue_packet(state, framing->out.at, payload);
-    uint8_t *at = framing->out.at + state->out;
-    memcpy(at, framing->prefix.at, (size_t)prefix_size);
+    byte *at = framing->out.at + state->out;
+    copy(at, framing->prefix.at, prefix_size);
     memcpy(at + prefix_size, head, EVENT_HEADER);
     state->out += prefix_size + EVENT_HEADER;
     state->packet_left -= prefix_size + EVENT_HEADER;
     return at + prefix_size;
 }
 
-/* Bytes of an event after what is in the output: a long piece is only noted, as long as there is room for that. */
-static void put_piece(const uint8_t *source, int64_t start, int64_t size, const Framing *framing) {
+/* Put bytes of an event after what is in the output, or note a long piece. */
+static void put_piece(const byte *source, long start, long size, const Framing *framing) {
     Field *state = framing->state.at;
     if (size >= SEGMENT_MIN && state->segments < framing->segments.rows) {
         *ROW(Segment, framing->segments, state->segments++) = (Segment){state->out, start, size};
         state->segment_bytes += size;
         return;
     }
-    memcpy(framing->out.at + state->out, source + start, (size_t)size);
+    copy(framing->out.at + state->out, source + start, size);
     state->out += size;
 }
 
 /* The bytes in front of each event, as a number. */
 static inline uint64_t prefix_of(const Framing *framing) {
-    int64_t bits = 8 * ((const Field *)framing->state.at)->prefix_size;
+    long bits = 8 * ((const Field *)framing->state.at)->prefix_size;
     return (uint64_t)load32(framing->prefix.at) & ((UINT64_C(1) << bits) - 1);
 }
 
-/* What is in front of each event, as a number, and its bytes; filters; events of less bytes than `size_max` are short;
-where in the output none of them ends. */
-typedef struct { uint64_t prefix; int64_t prefix_size, filters, size_max, room; } ShortEvents;
+/* How short events are framed: of less bytes than `size_max`, and none ends behind `room` of the output. */
+typedef struct { uint64_t prefix; long prefix_size, filters, size_max, room; } ShortEvents;
 
 static inline ShortEvents short_events(const Framing *framing) {
     const Field *state = framing->state.at;
-    int64_t prefix_size = state->prefix_size, room = framing->out.size - state->segment_bytes;
+    long prefix_size = state->prefix_size, room = framing->out.size - state->segment_bytes;
     bool has_segments = state->segments < framing->segments.rows;
-    int64_t size_max = has_segments ? SEGMENT_MIN : PACKET_MAX - prefix_size;
+    long size_max = has_segments ? SEGMENT_MIN : PACKET_MAX - prefix_size;
     return (ShortEvents){prefix_of(framing), prefix_size, state->filters, size_max, room};
 }
 
-/* Frame the events of source[start:end] that are whole and short, up to the first that is not: returns its offset.
-
-The position in the output and the number of the next packet move. FULL where there is no room for an event. */
-static inline int64_t frame_short(Bytes source, int64_t start, int64_t end, ShortEvents wanted, Bytes out,
-                                  int64_t *position, int64_t *sequence, int64_t *status) {
-    int64_t readable = source.size - 32, writable = out.size - 32, offset = start, number = *sequence;
-    uint8_t *at = out.at + *position;
+/* Frame the events of source[start:end] that are whole and short, up to the first that is not: returns its offset. The
+position in the output and the number of the next packet move. FULL where there is no room for an event. */
+static inline long frame_short(Bytes source, long start, long end, ShortEvents wanted, Bytes out, long *position,
+                               long *sequence, long *status) {
+    long readable = source.size - 32, writable = out.size - 32, offset = start, number = *sequence;
+    byte *at = out.at + *position;
     while (end - offset >= EVENT_HEADER) {
-        const uint8_t *event = source.at + offset;
-        int64_t size = size_of(event), payload = size + wanted.prefix_size, used = at - out.at;
+        const byte *event = source.at + offset;
+        long size = size_of(event), payload = size + wanted.prefix_size, used = at - out.at;
         if (size < EVENT_HEADER || size > end - offset || size >= wanted.size_max)
             break;
         if (!wanted.filters || !is_left_out(event, wanted.filters)) {
             if (used + payload + 4 > wanted.room) {
-                *status = Status_FULL;
+                *status = FULL;
                 break;
             }
             store64(at,
@@ -133,26 +129,24 @@ static inline int64_t frame_short(Bytes source, int64_t start, int64_t end, Shor
     return offset;
 }
 
-/* Hold what is here of an event header, of which a part may be held; returns how many bytes it was. */
-static inline int64_t hold_head(const uint8_t *at, int64_t here, Field *state, uint8_t *head) {
-    int64_t taken = min64(EVENT_HEADER - state->head_held, here);
-    memcpy(head + state->head_held, at, (size_t)taken);
+/* Hold what is here of an event header that is cut; returns how many bytes it was. */
+static inline long hold_head(const byte *at, long here, Field *state, byte *head) {
+    long taken = min64(EVENT_HEADER - state->head_held, here);
+    copy(head + state->head_held, at, taken);
     state->head_held += taken;
     return taken;
 }
 
-/* Take what is here of an event header, and begin the event if that is all; returns how many bytes it was.
-
-FALLBACK where an event's size makes no sense. */
-static int64_t take_head(const uint8_t *at, int64_t here, const Framing *framing, int64_t *status) {
+/* As `hold_head`, and begin the event if that is all; FALLBACK where its size makes no sense. */
+static long take_head(const byte *at, long here, const Framing *framing, long *status) {
     Field *state = framing->state.at;
-    uint8_t *head = framing->head.at;
-    int64_t taken = hold_head(at, here, state, head);
+    byte *head = framing->head.at;
+    long taken = hold_head(at, here, state, head);
     if (state->head_held < EVENT_HEADER)
         return taken;
-    int64_t size = size_of(head);
+    long size = size_of(head);
     if (size < EVENT_HEADER || size > EVENT_MAX) {
-        *status = Status_FALLBACK;
+        *status = FALLBACK;
         return taken;
     }
     state->head_held = 0;
@@ -163,27 +157,25 @@ static int64_t take_head(const uint8_t *at, int64_t here, const Framing *framing
     return taken;
 }
 
-/* Frame the events that lie in source[start:end], which may begin and end inside one.
-
-As long as there is room in `segments`, long pieces of events are not copied, but noted there: where in the output
-they belong, where in the source they are, and their size. Output and these pieces together are never longer than
-`out`. Returns where it stopped, and in `status` why: DONE, FULL, or FALLBACK where an event's size makes no sense;
-`state` and `head` hold what is needed to continue. */
-static int64_t frame_bytes(Bytes source, int64_t start, int64_t end, const Framing *framing, int64_t *status) {
+/* Frame the events that lie in source[start:end], which may begin and end inside one. Long pieces are not copied, but
+noted as segments while there is room for them; together with the output they are never longer than `out`. Returns where
+it stopped, and in `status` why: DONE, FULL, or FALLBACK where an event's size makes no sense; `state` and `head` hold
+what is needed to continue. */
+static long frame_bytes(Bytes source, long start, long end, const Framing *framing, long *status) {
     Field *state = framing->state.at;
-    int64_t offset = start;
-    *status = Status_DONE;
+    long offset = start;
+    *status = DONE;
     while (true) {
         if (state->event_left == 0 && state->head_held == 0)
             offset = frame_short(source, offset, end, short_events(framing), framing->out, &state->out,
                                  &state->sequence, status);
-        if (*status != Status_DONE || offset >= end)
+        if (*status != DONE || offset >= end)
             return offset;
         if (room_in(framing) < ROOM) {
-            *status = Status_FULL;
+            *status = FULL;
             return offset;
         }
-        int64_t taken = min64(state->event_left, end - offset);
+        long taken = min64(state->event_left, end - offset);
         if (state->event_left == 0) {
             offset += take_head(source.at + offset, end - offset, framing, status);
         } else {
@@ -205,9 +197,9 @@ static int64_t frame_bytes(Bytes source, int64_t start, int64_t end, const Frami
 
 /* Add `delta` to the numbers of packets, the first of which begins at `first`. */
 KERNEL(renumber) {
-    for (int64_t offset = a->first; offset < a->size;) {
-        uint8_t *packet = a->out.at + offset;
-        packet[3] = (uint8_t)(packet[3] + a->delta);
+    for (long offset = a->first; offset < a->size;) {
+        byte *packet = a->out.at + offset;
+        packet[3] = (byte)(packet[3] + a->delta);
         offset += 4 + (load32(packet) & PACKET_MAX);
     }
     return 0;

@@ -1,55 +1,39 @@
-/* Kernels that frame whole groups in a block of pages, skip them, and frame parts of groups out of band.
+/* Kernels that frame whole groups in a block of pages, skip them, and frame parts of groups out of band. The
+references, which put the same bytes on the wire: `ibbmaster.logs.log.event_groups` and
+`ibbmaster.logs.log.out_of_band`, together with `ibbmaster.replication.dump.framing`. */
 
-The references, which put the same bytes on the wire: `ibbmaster.logs.log.event_groups` and `ibbmaster.logs.log.out_of_band`,
-together with `ibbmaster.replication.dump.framing`. */
-
-/* Put the first bytes of the commit record in rows [row:end] together; returns how many. */
-static int64_t gather_begin(Bytes pages, ShortRows table, int64_t row, int64_t end, Bytes begin) {
-    int64_t position = 0;
-    for (; row < end && position < begin.size; row++) {
+/* The first event of the commit record in rows [row:end], as far as `begin` has room for it. NULL if it is no GTID
+event, or something is out of band. */
+static const byte *find_begin(Bytes pages, ShortRows table, long row, long end, Bytes begin) {
+    long size = 0;
+    for (; row < end && size < begin.size; row++) {
         const ChunkRow *chunk = ROW(ChunkRow, table, row);
-        if ((chunk->type & TYPE_MASK) == COMMIT) {
-            int64_t taken = min64(chunk->size, begin.size - position);
-            memcpy(begin.at + position, pages.at + chunk->start + CHUNK_HEADER, (size_t)taken);
-            position += taken;
-        }
+        long taken = (chunk->type & TYPE_MASK) == COMMIT ? min64(chunk->size, begin.size - size) : 0;
+        copy(begin.at + size, pages.at + chunk->start + CHUNK_HEADER, taken);
+        size += taken;
     }
-    return position;
-}
-
-/* The first event of a commit record in rows [row:end], in the pages or, if it is cut, in `begin`.
-
-NULL if it is no GTID event, or something is out of band. */
-static inline const uint8_t *find_begin(Bytes pages, ShortRows table, int64_t row, int64_t end, Bytes begin) {
-    const ChunkRow *chunk = ROW(ChunkRow, table, row);
-    const uint8_t *source = pages.at + chunk->start + CHUNK_HEADER;
-    int64_t size = chunk->size;
-    if (size < 1 + GROUP_BEGIN && end > row + 1) {
-        source = begin.at;
-        size = gather_begin(pages, table, row, end, begin);
-    }
-    return source[0] == 0 && is_group_begin(source + 1, size - 1) ? source + 1 : NULL;
+    return begin.at[0] == 0 && is_group_begin(begin.at + 1, size - 1) ? begin.at + 1 : NULL;
 }
 
 /* Frame the group in a commit record's rows [row:end], and note it; nothing of it is left if that does not go. */
-static int64_t frame_group(Bytes pages, int64_t row, int64_t end, const Framing *framing) {
+static long frame_group(Bytes pages, long row, long end, const Framing *framing) {
     Field *state = framing->state.at;
-    const uint8_t *first = find_begin(pages, framing->table, row, end, framing->begin);
+    const byte *first = find_begin(pages, framing->table, row, end, framing->begin);
     if (!first || is_step_back(first, framing->pairs, state))
-        return Status_FALLBACK;
+        return FALLBACK;
     Mark before = mark_of(state);
-    int64_t to_skip = 1, status = Status_DONE;
-    for (; row < end && status == Status_DONE; row++) {
+    long to_skip = 1, status = DONE;
+    for (; row < end && status == DONE; row++) {
         const ChunkRow *chunk = ROW(ChunkRow, framing->table, row);
         if ((chunk->type & TYPE_MASK) == COMMIT) {
-            int64_t start = chunk->start + CHUNK_HEADER;
+            long start = chunk->start + CHUNK_HEADER;
             frame_bytes(pages, start + to_skip, start + chunk->size, framing, &status);
             to_skip = 0;
         }
     }
-    if (status == Status_DONE && (state->event_left || state->head_held))
-        status = Status_FALLBACK;
-    if (status == Status_DONE) {
+    if (status == DONE && (state->event_left || state->head_held))
+        status = FALLBACK;
+    if (status == DONE) {
         note_group(first, framing->pairs, state);
     } else {
         go_back(state, before);
@@ -58,17 +42,16 @@ static int64_t frame_group(Bytes pages, int64_t row, int64_t end, const Framing 
     return status;
 }
 
-/* Frame groups of one chunk each that are left as they are; returns the row of the first that is not one.
-
-A pair is noted when another one comes, as that costs as much as an event. */
-static int64_t frame_run(Bytes pages, int64_t row, int64_t count, const Framing *framing) {
+/* Frame groups of one chunk each; returns the row of the first that is not one. A pair is noted when another one comes,
+as that costs as much as an event. */
+static long frame_run(Bytes pages, long row, long count, const Framing *framing) {
     Field *state = framing->state.at;
     NumberRows pairs = framing->pairs;
-    int64_t position = state->out, sequence = state->sequence, status = Status_DONE;
+    long position = state->out, sequence = state->sequence, status = DONE;
     ShortEvents whole = short_events(framing);
     whole.filters = 0; /* there are none, which the compiler does not know */
     whole.size_max = EVENT_MAX; /* a chunk has no event that is longer than a packet */
-    const uint8_t *noted_last = NULL; /* the group that is to be noted; none yet */
+    const byte *noted_last = NULL; /* the group that is to be noted; none yet */
     for (; row < count; row++) {
         const ChunkRow *chunk = ROW(ChunkRow, framing->table, row);
         if (chunk->type != (COMMIT | LAST)) {
@@ -76,8 +59,8 @@ static int64_t frame_run(Bytes pages, int64_t row, int64_t count, const Framing 
                 break;
             continue;
         }
-        int64_t start = chunk->start + CHUNK_HEADER + 1, end = start - 1 + chunk->size;
-        const uint8_t *event = pages.at + start;
+        long start = chunk->start + CHUNK_HEADER + 1, end = start - 1 + chunk->size;
+        const byte *event = pages.at + start;
         if (event[-1] != 0 || !is_group_begin(event, end - start) || state->pairs >= pairs.rows - 1)
             break;
         if (noted_last) {
@@ -90,7 +73,7 @@ static int64_t frame_run(Bytes pages, int64_t row, int64_t count, const Framing 
         }
         if (!noted_last && is_step_back(event, pairs, state))
             break;
-        int64_t after = position, number = sequence;
+        long after = position, number = sequence;
         if (frame_short(pages, start, end, whole, framing->out, &after, &number, &status) != end)
             break;
         noted_last = event;
@@ -106,129 +89,108 @@ static int64_t frame_run(Bytes pages, int64_t row, int64_t count, const Framing 
 }
 
 /* Where in the pages the out-of-band records before a row begin, with no group between; -1 for none. */
-static int64_t last_run(ShortRows table, int64_t row) {
-    int64_t found = -1;
-    while (row-- > 0) {
-        const ChunkRow *chunk = ROW(ChunkRow, table, row);
-        if ((chunk->type & TYPE_MASK) == COMMIT)
-            break;
+static long last_run(ShortRows table, long row) {
+    long found = -1;
+    while (row-- > 0 && (ROW(ChunkRow, table, row)->type & TYPE_MASK) != COMMIT)
         if (is_begin(table, row, OOB_DATA))
-            found = chunk->start;
-    }
+            found = ROW(ChunkRow, table, row)->start;
     return found;
 }
 
-/* Have the place be that of the record in a row, if that is one of those that were indexed. */
-static inline void stop_at_row(ShortRows table, int64_t row, int64_t rows, Field *state) {
-    if (row < rows)
-        stop_at(ROW(ChunkRow, table, row)->start, state);
+/* Have the place be that of the current record, if that is indexed; returns why no more records come. */
+static inline long stopped_at(const Chunks *chunks) {
+    if (chunks->row < chunks->rows)
+        stop_at(ROW(ChunkRow, chunks->table, chunks->row)->start, chunks->state);
+    return chunks->status;
 }
 
-/* The commit record that comes next: its row, and the one after its rows, or -1 if it goes on after all that were
-indexed; how many these are, and why no more. */
-typedef struct { int64_t row, end, rows, status; } Commit;
-
-/* Go on to the next commit record that is whole in the block, or, to skip it, has all that identifies its group.
-
-With `runs`, groups on the way are framed, see `frame_run`. Pages are indexed one by one. */
-static inline bool find_commit_record(Bytes pages, int64_t count, const Framing *framing, bool runs, bool skips,
-                                      Commit *commit) {
-    Field *state = framing->state.at;
-    ShortRows table = framing->table;
+/* Go on to the next commit record that is whole in the block, or, to skip it, has all that identifies its group. With
+`runs`, groups on the way are framed, see `frame_run`. Pages are indexed one by one. */
+static inline bool find_commit_record(Chunks *chunks, const Framing *framing, bool runs, bool skips) {
     bool is_cut = false; /* the current record continues after the rows */
     while (true) {
-        if (commit->row == commit->rows || is_cut) {
-            if (commit->status != Status_NEED_MORE || state->page >= count)
+        if (chunks->row == chunks->rows || is_cut) {
+            if (!index_next(chunks, chunks->rows))
                 return false;
-            commit->rows = index_chunks(pages, state->page + 1, state, table, commit->rows, &commit->status);
             is_cut = false;
             continue;
         }
         if (runs)
-            commit->row = frame_run(pages, commit->row, commit->rows, framing);
-        if (commit->row == commit->rows)
+            chunks->row = frame_run(chunks->pages, chunks->row, chunks->rows, framing);
+        if (chunks->row == chunks->rows)
             continue;
-        if (!is_begin(table, commit->row, COMMIT)) {
-            commit->row++;
+        if (!is_begin(chunks->table, chunks->row, COMMIT)) {
+            chunks->row++;
             continue;
         }
-        commit->end = record_end(table, commit->row, commit->rows);
-        is_cut = commit->end < 0 && !(skips && ROW(ChunkRow, table, commit->row)->size > GROUP_BEGIN);
+        chunks->end = record_end(chunks->table, chunks->row, chunks->rows);
+        is_cut = chunks->end < 0 && !(skips && ROW(ChunkRow, chunks->table, chunks->row)->size > GROUP_BEGIN);
         if (!is_cut)
             return true;
     }
 }
 
-/* Frame whole event groups of a block of `count` pages, each if all of it is here; skip other records.
-
-Begins and ends where a record ends, or inside one that is skipped (`SKIP_TYPE`). `PAIRS` continues from what it was;
-`RUN` is noted. Groups with a part out of band, and everything that is not as it should be, are for the reference path:
-FALLBACK. */
-static int64_t frame_table(Bytes pages, int64_t count, const Framing *framing) {
+/* Frame whole event groups of a block of `count` pages, each if all of it is here; skip other records. Begins and ends
+where a record ends, or inside one that is skipped (SKIP_TYPE). PAIRS continues from what it was; RUN is noted. Groups
+with a part out of band, and everything that is not as it should be, are for the reference: FALLBACK. */
+static long frame_table(Bytes pages, long count, const Framing *framing) {
     Field *state = framing->state.at;
     state->groups = state->segments = state->segment_bytes = 0;
-    Commit commit = {0, 0, 0, Status_NEED_MORE};
-    while (find_commit_record(pages, count, framing, state->filters == 0, false, &commit)) {
-        int64_t framed = Status_FULL;
+    Chunks chunks = chunks_of(pages, count, state, framing->table);
+    while (find_commit_record(&chunks, framing, state->filters == 0, false)) {
+        long framed = FULL;
         if (state->pairs + 1 < framing->pairs.rows) {
-            framed = frame_group(pages, commit.row, commit.end, framing);
-            if (framed == Status_FULL && state->groups == 0)
-                framed = Status_FALLBACK;
+            framed = frame_group(pages, chunks.row, chunks.end, framing);
+            if (framed == FULL && state->groups == 0)
+                framed = FALLBACK;
         }
-        if (framed != Status_DONE) {
-            commit.status = framed;
+        if (framed != DONE) {
+            chunks.status = framed;
             break;
         }
         state->groups++;
-        commit.row = commit.end;
+        chunks.row = chunks.end;
     }
-    bool is_in_node = commit.row == commit.rows && state->skip_type == OOB_DATA;
-    state->run = is_in_node ? last_run(framing->table, commit.rows) : -1;
-    stop_at_row(framing->table, commit.row, commit.rows, state);
-    return commit.status;
+    bool is_in_node = chunks.row == chunks.rows && state->skip_type == OOB_DATA;
+    state->run = is_in_node ? last_run(framing->table, chunks.rows) : -1;
+    return stopped_at(&chunks);
 }
 
-/* Skip groups of a block of pages up to the one in its domain's row of `skips`; DONE after that.
-
-See `is_skipped`. Continues after the first chunks of a group whose rest is not here. FALLBACK before a group that is
-not to be skipped, or is not as it should be. */
+/* Skip groups of a block of pages up to the one in its domain's row of `skips`, see `is_skipped`; DONE after that.
+Continues after the first chunks of a group whose rest is not here. FALLBACK before a group that is not to be skipped,
+or is not as it should be. */
 KERNEL(skip_table) {
     const Framing *framing = &a->framing;
     Field *state = framing->state.at;
     state->groups = 0;
-    Commit commit = {0, 0, 0, Status_NEED_MORE};
-    while (find_commit_record(a->pages, a->count, framing, false, true, &commit)) {
-        bool is_whole = commit.end >= 0;
-        int64_t end = is_whole ? commit.end : commit.rows;
-        const uint8_t *first = find_begin(a->pages, framing->table, commit.row, end, framing->begin);
+    Chunks chunks = chunks_of(a->pages, a->count, state, framing->table);
+    while (chunks.status != DONE && find_commit_record(&chunks, framing, false, true)) {
+        bool is_whole = chunks.end >= 0;
+        long end = is_whole ? chunks.end : chunks.rows;
+        const byte *first = find_begin(a->pages, framing->table, chunks.row, end, framing->begin);
         bool is_last = first && is_whole && is_limit(first, a->skips);
         bool goes_on = is_last || (first && is_skipped(first, a->skips));
         if (!goes_on || note_group(first, framing->pairs, state) < 0) {
-            commit.status = Status_FALLBACK;
+            chunks.status = FALLBACK;
             break;
         }
         state->groups++;
-        commit.row = end;
-        if (is_last) {
-            commit.status = Status_DONE;
-            break;
-        }
+        chunks.row = end;
+        if (is_last)
+            chunks.status = DONE;
     }
-    stop_at_row(framing->table, commit.row, commit.rows, state);
-    return commit.status;
+    return stopped_at(&chunks);
 }
 
-/* Frame the events in a chunk of an out-of-band record without the first `TO_SKIP` bytes; DONE if all went.
-
-Else the place is that chunk, and what was framed of it is to be skipped next time. */
-static int64_t frame_node_chunk(Bytes pages, const ChunkRow *chunk, const Framing *framing) {
+/* Frame the events in a chunk of an out-of-band record without the first `TO_SKIP` bytes; DONE if all went. Else the
+place is that chunk, and what was framed of it is to be skipped next time. */
+static long frame_node_chunk(Bytes pages, const ChunkRow *chunk, const Framing *framing) {
     Field *state = framing->state.at;
-    int64_t status;
-    int64_t start = chunk->start + CHUNK_HEADER, end = start + chunk->size;
-    int64_t first = min64(start + state->to_skip, end);
+    long start = chunk->start + CHUNK_HEADER, end = start + chunk->size;
+    long first = min64(start + state->to_skip, end), status;
     state->to_skip -= first - start;
-    int64_t stopped = frame_bytes(pages, first, end, framing, &status);
-    if (status != Status_DONE) {
+    long stopped = frame_bytes(pages, first, end, framing, &status);
+    if (status != DONE) {
         stop_at(chunk->start, state);
         if (chunk->type & CONT)
             state->skip_type = OOB_DATA;
@@ -237,81 +199,79 @@ static int64_t frame_node_chunk(Bytes pages, const ChunkRow *chunk, const Framin
     return status;
 }
 
-/* Frame the events in the out-of-band record whose begin, or other chunk, is the place.
-
-Without the first `TO_SKIP` bytes. DONE after the record; NEED_MORE at the end of the block; FULL where the output ends;
-FALLBACK where the pages or events are not as they should be. Output and `SEGMENTS` continue from what they were. */
-static int64_t frame_node(Bytes pages, int64_t count, const Framing *framing) {
+/* Frame the events in the out-of-band record whose begin, or other chunk, is the place, without the first TO_SKIP
+bytes. DONE after the record; NEED_MORE at the end of the block; FULL where the output ends; FALLBACK where the pages or
+events are not as they should be. Output and SEGMENTS continue from what they were. */
+static long frame_node(Bytes pages, long count, const Framing *framing) {
     Field *state = framing->state.at;
     bool is_begun = state->skip_type == OOB_DATA;
-    Chunks chunks = {0, 0, Status_NEED_MORE};
+    Chunks chunks = chunks_of(pages, count, state, framing->table);
     const ChunkRow *chunk;
-    while ((chunk = next_chunk(pages, count, state, framing->table, &chunks))) {
+    while ((chunk = next_chunk(&chunks))) {
         if ((chunk->type & TYPE_MASK) != OOB_DATA) {
             if (is_begun)
                 continue; /* a state or dummy record inside */
             stop_at(chunk->start, state);
-            return Status_FALLBACK;
+            return FALLBACK;
         }
         is_begun = true;
-        int64_t framed = frame_node_chunk(pages, chunk, framing);
-        if (framed != Status_DONE || chunk->type & LAST)
+        long framed = frame_node_chunk(pages, chunk, framing);
+        if (framed != DONE || chunk->type & LAST)
             return framed;
     }
-    return chunks.status == Status_NO_DATA ? Status_FALLBACK : chunks.status;
+    return chunks.status == NO_DATA ? FALLBACK : chunks.status;
 }
 
 /* Go on with the node that an out-of-band record is: DONE if it is one of those of the way, or of another group, or
 FULL where more nodes are wanted; FALLBACK where a node was passed. */
-static int64_t find_way_node(int64_t place, NumberRows nodes, Field *state, Progress *progress) {
+static long find_way_node(long place, NumberRows nodes, Field *state, Progress *progress) {
     if (progress->node == nodes.rows)
-        return progress->has_more ? Status_FULL : Status_DONE;
+        return progress->has_more ? FULL : DONE;
     const NodeRow *node = ROW(NodeRow, nodes, progress->node);
     if (node->place == place) {
         progress->is_begun = 1;
         state->to_skip = node->header_size;
     }
-    return node->place < place ? Status_FALLBACK : Status_DONE;
+    return node->place < place ? FALLBACK : DONE;
 }
 
-/* Frame the events in the out-of-band nodes on the way to a commit record, and check all of that way.
-
-`base` is the file offset of the pages. What lies there besides is skipped, as `frame_table` does. DONE before the
-commit record at `COMMIT`, if that is where one record ends and the next begins, and no other came before; NEED_MORE at
-the end of the block; FULL where the output or the nodes at hand end; else as `frame_node`. */
-static int64_t frame_way(Bytes pages, int64_t count, int64_t base, NumberRows nodes, const Framing *framing,
-                         Progress *progress) {
+/* Frame the events in the out-of-band nodes on the way to a commit record, and check all of that way. `base` is the
+file offset of the pages. What lies there besides is skipped, as `frame_table` does. DONE before the commit record at
+`COMMIT`, if that is where one record ends and the next begins, and no other came before; NEED_MORE at the end of the
+block; FULL where the output or the nodes at hand end; else as `frame_node`. */
+static long frame_way(Bytes pages, long count, long base, NumberRows nodes, const Framing *framing,
+                      Progress *progress) {
     Field *state = framing->state.at;
     state->verified = 0;
     state->end = progress->commit - base;
-    Chunks chunks = {0, 0, Status_NEED_MORE};
+    Chunks chunks = chunks_of(pages, count, state, framing->table);
     const ChunkRow *chunk;
-    while ((chunk = next_chunk(pages, count, state, framing->table, &chunks))) {
-        int64_t type_byte = chunk->type, begin = chunk->start, found = Status_DONE;
+    while ((chunk = next_chunk(&chunks))) {
+        long type_byte = chunk->type, begin = chunk->start, found = DONE;
         if ((type_byte & TYPE_MASK) == COMMIT)
-            found = Status_FALLBACK;
+            found = FALLBACK;
         else if ((type_byte & TYPE_MASK) != OOB_DATA)
             continue;
         else if (!(type_byte & CONT) && !progress->is_begun)
             found = find_way_node(base + begin, nodes, state, progress);
-        if (found != Status_DONE) {
+        if (found != DONE) {
             stop_at(begin, state);
             return found;
         }
         if (!progress->is_begun)
             continue;
         found = frame_node_chunk(pages, chunk, framing);
-        if (found != Status_DONE)
+        if (found != DONE)
             return found;
         if (type_byte & LAST) {
             progress->is_begun = 0;
             progress->node++;
         }
     }
-    if (chunks.status != Status_NO_DATA)
+    if (chunks.status != NO_DATA)
         return chunks.status;
     bool is_there = base + state->page * PAGE + state->offset == progress->commit;
-    return is_there && is_between_records(state) ? Status_DONE : Status_FALLBACK;
+    return is_there && is_between_records(state) ? DONE : FALLBACK;
 }
 
 KERNEL(frame_table) { return frame_table(a->pages, a->count, &a->framing); }

@@ -1,7 +1,7 @@
-/* What all kernels share: memory as it comes from Python, loads and stores at any address.
-
-`fields.h` is made of `ibbmaster.kernel.fields` and `calls`: types of arrays and tuples, places in them, arguments of
-each kernel. Numbers wrap around (-fwrapv), nothing is allocated, and every length is checked before it is used. */
+/* What all kernels share: memory as it comes from Python, loads and stores at any address. `fields.h` is made of
+`ibbmaster.kernel.fields` and `calls`: types of arrays and tuples, places in them, arguments of each kernel. Numbers
+wrap around (-fwrapv), nothing is allocated, and every length is checked before it is used. Functions named put_...
+write at a place, and return the one behind; NULL where the reference has to say what it is. */
 #ifndef IBBMASTER_KERNELS_H
 #define IBBMASTER_KERNELS_H
 
@@ -11,45 +11,51 @@ each kernel. Numbers wrap around (-fwrapv), nothing is allocated, and every leng
 
 #include "fields.h"
 
+_Static_assert(sizeof(long) == 8, "numbers have 64 bits");
+typedef uint8_t byte;
+
+#define EVENT_HEADER EVENT_HEADER_SIZE
+#define EVENT_MAX (1 << 30)
+#define GROUP_BEGIN (GTID_FLAGS_OFFSET + 1) /* bytes of a GTID event that identify its group */
+#define CHUNK_HEADER CHUNK_HEADER_SIZE
+#define COMMIT RecordType_COMMIT
+#define OOB_DATA RecordType_OOB_DATA
+#define GTID_STATE RecordType_GTID_STATE
+
 /* A row of a table. */
 #define ROW(type, table, number) ((type *)(table).at + (number))
 
 /* A place in a table of plain numbers. */
-static inline int64_t *number_at(NumberRows table, int64_t row, int64_t column) {
-    return (int64_t *)table.at + row * table.columns + column;
+static inline long *number_at(NumberRows table, long row, long column) {
+    return (long *)table.at + row * table.columns + column;
 }
 
 /* A function that Python calls: `a` are its arguments; where it gives two words, `more` is the second. */
-#define KERNEL(name) int64_t ibbmaster_##name(const name##_args *a, __attribute__((unused)) int64_t *more)
+#define KERNEL(name) long ibbmaster_##name(const name##_args *a, __attribute__((unused)) long *more)
 
-static inline int64_t min64(int64_t one, int64_t other) { return one < other ? one : other; }
-static inline int64_t max64(int64_t one, int64_t other) { return one > other ? one : other; }
+static inline long min64(long one, long other) { return one < other ? one : other; }
+static inline long max64(long one, long other) { return one > other ? one : other; }
 
-static inline int64_t load16(const uint8_t *at) {
-    uint16_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
+static inline void copy(byte *to, const byte *from, long size) { memcpy(to, from, (size_t)size); }
 
-static inline int64_t load32(const uint8_t *at) {
-    uint32_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
+/* Numbers at any address. */
+typedef struct {
+    uint16_t is;
+} __attribute__((packed)) Any16;
+typedef struct {
+    uint32_t is;
+} __attribute__((packed)) Any32;
+typedef struct {
+    uint64_t is;
+} __attribute__((packed)) Any64;
 
-static inline uint64_t load64(const uint8_t *at) {
-    uint64_t value;
-    memcpy(&value, at, sizeof value);
-    return value;
-}
+static inline long load16(const byte *at) { return ((const Any16 *)at)->is; }
+static inline long load32(const byte *at) { return ((const Any32 *)at)->is; }
+static inline uint64_t load64(const byte *at) { return ((const Any64 *)at)->is; }
+static inline uint64_t load64_big(const byte *at) { return __builtin_bswap64(load64(at)); }
 
-static inline uint64_t load64_big(const uint8_t *at) { return __builtin_bswap64(load64(at)); }
-
-static inline void store32(uint8_t *at, int64_t value) {
-    uint32_t number = (uint32_t)value;
-    memcpy(at, &number, sizeof number);
-}
-
-static inline void store64(uint8_t *at, uint64_t value) { memcpy(at, &value, sizeof value); }
+static inline void store16(byte *at, long value) { ((Any16 *)at)->is = (uint16_t)value; }
+static inline void store32(byte *at, long value) { ((Any32 *)at)->is = (uint32_t)value; }
+static inline void store64(byte *at, uint64_t value) { ((Any64 *)at)->is = value; }
 
 #endif

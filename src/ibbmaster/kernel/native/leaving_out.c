@@ -1,16 +1,15 @@
-/* The kernel that leaves out groups, and events of tables, of packets that are framed already.
-
-It hands back each group about which more is to be decided. The references: `ibbmaster.logs.stages.filtering`, and
-`ibbmaster.logs.stages.stage` for what an emptied group is. */
+/* The kernel that leaves out groups, and events of tables, of packets that are framed already. It hands back each group
+about which more is to be decided. The references: `ibbmaster.logs.stages.filtering`, and `ibbmaster.logs.stages.stage`
+for what an emptied group is. */
 
 #define NAMES_AT (EVENT_HEADER + TABLE_ID_SIZE + 2) /* of a TABLE_MAP */
 #define NOT_OF_EMPTIED (GtidFlag_STANDALONE | GtidFlag_DDL | GtidFlag_WAITED | HAS_XID)
 #define COMMIT_EVENT_BYTES (EVENT_HEADER + QUERY_FIXED + 1 + 6)
 
 /* What becomes of events of the table that has these names. */
-static int64_t verdict_of(const uint8_t *named, int64_t size, const uint8_t *names, NumberRows tables) {
-    int64_t digest = crc32(named, size, 0), mask = tables.rows - 1;
-    for (int64_t row = digest & mask;; row = (row + 1) & mask) {
+static long verdict_of(const byte *named, long size, const byte *names, NumberRows tables) {
+    long digest = crc32(named, size, 0), mask = tables.rows - 1;
+    for (long row = digest & mask;; row = (row + 1) & mask) {
         const TableRow *table = ROW(TableRow, tables, row);
         if (table->bytes == 0)
             return UNKNOWN;
@@ -20,40 +19,41 @@ static int64_t verdict_of(const uint8_t *named, int64_t size, const uint8_t *nam
 }
 
 /* How long the names of a TABLE_MAP event of `size` bytes are; 0 if they do not end in it. */
-static inline int64_t names_bytes(const uint8_t *event, int64_t size) {
+static inline long names_bytes(const byte *event, long size) {
     if (NAMES_AT >= size)
         return 0;
-    int64_t table_at = NAMES_AT + event[NAMES_AT] + 2;
+    long table_at = NAMES_AT + event[NAMES_AT] + 2;
     if (table_at >= size || table_at + event[table_at] + 1 >= size)
         return 0;
     return table_at + event[table_at] + 2 - NAMES_AT;
 }
 
-/* The table of a TABLE_MAP or row event. */
-static inline int64_t table_id_of(const uint8_t *event) {
+static inline long table_id_of(const byte *event) {
     return load32(event + EVENT_HEADER) | load16(event + EVENT_HEADER + 4) << 32;
 }
 
-/* The row of a table among those that its group has opened; `count` if it is not one. */
-static inline int64_t find_opened(const int64_t *opened, int64_t count, int64_t table_id) {
-    int64_t row = 0;
-    while (row < count && opened[2 * row] != table_id)
+/* What becomes of events of a table that a group has opened. */
+typedef struct { long table_id, verdict; } Opened;
+
+/* The row of a table among those; `count` if it is not one. */
+static inline long find_opened(const Opened *opened, long count, long table_id) {
+    long row = 0;
+    while (row < count && opened[row].table_id != table_id)
         row++;
     return row;
 }
 
-/* Whether an event has rows. */
-static inline bool has_rows(int64_t event_type) {
+static inline bool has_rows(long event_type) {
     return (event_type >= EventType_WRITE_ROWS_V1 && event_type <= EventType_DELETE_ROWS_V1) ||
            (event_type >= EventType_WRITE_ROWS && event_type <= EventType_DELETE_ROWS) ||
            (event_type >= EventType_WRITE_ROWS_COMPRESSED_V1 && event_type <= EventType_DELETE_ROWS_COMPRESSED);
 }
 
 /* Whether the group of a GTID event is of a domain and a server that are chosen. */
-static bool is_chosen(const uint8_t *event, NumberRows numbers) {
+static bool is_chosen(const byte *event, NumberRows numbers) {
     bool has_domains = false, has_servers = false, is_of_domain = false, is_of_server = false;
     const NumberRule *rule = numbers.at;
-    for (int64_t row = 0; row < numbers.rows; row++, rule++) {
+    for (long row = 0; row < numbers.rows; row++, rule++) {
         if (rule->what == CHOSEN_DOMAIN) {
             has_domains = true;
             is_of_domain = is_of_domain || rule->old == domain_of(event);
@@ -66,11 +66,11 @@ static bool is_chosen(const uint8_t *event, NumberRows numbers) {
 }
 
 /* The thread id of a GTID event, which is whole; 0 if it has none. */
-static inline int64_t thread_of(const uint8_t *event, int64_t size) {
-    int64_t at = extra_flags_at(event);
+static inline long thread_of(const byte *event, long size) {
+    long at = extra_flags_at(event);
     if (at >= size)
         return 0;
-    int64_t extra_flags = event[at++];
+    long extra_flags = event[at++];
     if (extra_flags & HAS_ENGINE_COUNT)
         at++;
     if (extra_flags & HAS_ALTER_SEQ_NO)
@@ -79,21 +79,20 @@ static inline int64_t thread_of(const uint8_t *event, int64_t size) {
 }
 
 /* Write the packets of a group with the GTID event of this packet and a COMMIT; returns how many bytes. */
-static int64_t put_emptied(const uint8_t *packet, int64_t packet_size, int64_t prefix_size, int64_t sequence,
-                           uint8_t *out) {
-    int64_t before = 4 + prefix_size;
-    const uint8_t *event = packet + before;
-    int64_t flags = event[GTID_FLAGS_OFFSET];
-    int64_t kept = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
-    int64_t size = max64(kept, GTID_EVENT_SIZE_MIN);
-    uint8_t *head = out + before;
-    memcpy(out, packet, (size_t)(before + kept));
+static long put_emptied(const byte *packet, long packet_size, long prefix_size, long sequence, byte *out) {
+    long before = 4 + prefix_size;
+    const byte *event = packet + before;
+    long flags = event[GTID_FLAGS_OFFSET];
+    long kept = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
+    long size = max64(kept, GTID_EVENT_SIZE_MIN);
+    byte *head = out + before;
+    copy(out, packet, before + kept);
     store32(out, (prefix_size + size) | sequence << 24);
     store32(head + SIZE_OFFSET, size);
-    head[GTID_FLAGS_OFFSET] = (uint8_t)(flags & ~NOT_OF_EMPTIED);
+    head[GTID_FLAGS_OFFSET] = (byte)(flags & ~NOT_OF_EMPTIED);
     memset(head + kept, 0, (size_t)(size - kept));
-    uint8_t *second = head + size, *commit = second + before;
-    memcpy(second, packet, (size_t)(before + EVENT_HEADER));
+    byte *second = head + size, *commit = second + before;
+    copy(second, packet, before + EVENT_HEADER);
     store32(second, (prefix_size + COMMIT_EVENT_BYTES) | ((sequence + 1) & 0xFF) << 24);
     commit[TYPE_OFFSET] = EventType_QUERY;
     store32(commit + SIZE_OFFSET, COMMIT_EVENT_BYTES);
@@ -104,71 +103,64 @@ static int64_t put_emptied(const uint8_t *packet, int64_t packet_size, int64_t p
 }
 
 /* Copy a packet, with the number that it has now; returns how many bytes. */
-static inline int64_t put_packet(const uint8_t *packet, int64_t size, int64_t *sequence, uint8_t *out) {
-    memcpy(out, packet, (size_t)size);
-    out[3] = (uint8_t)*sequence;
+static inline long put_packet(const byte *packet, long size, long *sequence, byte *out) {
+    copy(out, packet, size);
+    out[3] = (byte)*sequence;
     *sequence = (*sequence + 1) & 0xFF;
     return size;
 }
 
-/* Copy the packets of source[READ_AT:], which are whole groups, without what is not chosen.
-
-Rows of `numbers`: CHOSEN_DOMAIN or CHOSEN_SERVER, and which; others are emptied. `names` and `tables` say what becomes
-of the events of tables, `opened` has room for those of one group. Packets and their numbers continue from OUT and
-SEQUENCE. Returns a `FilterStatus`. */
+/* Copy the packets of source[READ_AT:], which are whole groups, without what is not chosen. Rows of `numbers`:
+CHOSEN_DOMAIN or CHOSEN_SERVER, and which; others are emptied. `names` and `tables` say what becomes of the events of
+tables, `opened` has room for those of one group. Packets and their numbers continue from OUT and SEQUENCE. Returns a
+`FilterStatus`. */
 KERNEL(leave_out) {
-    const uint8_t *source = a->source.at;
-    FilterField *state = a->state.at;
-    int64_t *opened = a->opened.at, size = a->source.size;
-    uint8_t *out = a->out.at;
-    int64_t prefix_size = state->prefix_size;
-    bool by_table = state->by_table;
-    int64_t offset = state->read_at, position = state->out;
-    int64_t sequence = state->sequence;
-    while (offset < size) {
-        state->read_at = offset;
-        state->out = position;
-        state->sequence = sequence;
-        int64_t end = packet_end(source, offset, size, prefix_size), before = 4 + prefix_size;
-        const uint8_t *event = source + offset + before;
-        if (end < 0 || event[TYPE_OFFSET] != GTID_EVENT || position + EMPTIED_MAX + end - offset > a->out.size)
+    const byte *source = a->source.at;
+    FilterField *state = a->state.at, here = *state; /* kept at the begin of each group */
+    Opened *opened = a->opened.at;
+    byte *out = a->out.at;
+    long size = a->source.size, prefix_size = here.prefix_size, before = 4 + prefix_size;
+    for (; here.read_at < size; *state = here) {
+        long end = packet_end(source, here.read_at, size, prefix_size), offset = here.read_at;
+        const byte *event = source + offset + before;
+        if (end < 0 || event[TYPE_OFFSET] != EventType_GTID || here.out + EMPTIED_MAX + end - offset > a->out.size)
             return FilterStatus_WRONG;
-        int64_t kind = group_kind(event, end - offset - before);
+        long kind = group_kind(event, end - offset - before);
         if (kind == NO_GROUP)
             return FilterStatus_WRONG;
         bool is_emptied = !is_chosen(event, a->numbers);
         if (is_emptied) {
-            position += put_emptied(source + offset, end - offset, prefix_size, sequence, out + position);
-            sequence = (sequence + 2) & 0xFF;
+            here.out += put_emptied(source + offset, end - offset, prefix_size, here.sequence, out + here.out);
+            here.sequence = (here.sequence + 2) & 0xFF;
         } else {
-            position += put_packet(source + offset, end - offset, &sequence, out + position);
+            here.out += put_packet(source + offset, end - offset, &here.sequence, out + here.out);
         }
-        int64_t open_count = 0, annotated_at = -1, annotated_end = -1;
+        long open_count = 0, annotated_at = -1, annotated_end = -1;
         bool has_kept = false, has_left_out = false; /* of the group */
-        bool is_kept = false, is_left_out = false;   /* of the statement */
+        bool is_kept = false, is_left_out = false; /* of the statement */
         for (offset = end; offset < size; offset = end) {
             end = packet_end(source, offset, size, prefix_size);
             if (end < 0)
                 return FilterStatus_WRONG;
             event = source + offset + before;
-            int64_t event_type = event[TYPE_OFFSET], event_bytes = end - offset - before;
-            if (event_type == GTID_EVENT)
+            long event_type = event[TYPE_OFFSET], event_bytes = end - offset - before;
+            if (event_type == EventType_GTID)
                 break;
             bool takes = !is_emptied;
-            if (by_table && takes) {
+            if (here.by_table && takes) {
                 if (has_rows(event_type)) {
                     if (event_bytes < NAMES_AT)
                         return FilterStatus_GROUP;
-                    int64_t row = find_opened(opened, open_count, table_id_of(event));
+                    long row = find_opened(opened, open_count, table_id_of(event));
                     if (row == open_count)
                         return FilterStatus_GROUP;
-                    takes = opened[2 * row + 1] == KEPT;
+                    takes = opened[row].verdict == KEPT;
                     if (event[EVENT_HEADER + TABLE_ID_SIZE] & FLAG_STATEMENT_END) {
                         is_kept = is_left_out = false;
                         annotated_at = -1;
                     }
                 } else if (event_type == EventType_TABLE_MAP) {
-                    int64_t named = names_bytes(event, event_bytes), verdict = DOUBTFUL;
+                    long named = names_bytes(event, event_bytes), verdict = DOUBTFUL;
                     if (named > 0)
                         verdict = verdict_of(event + NAMES_AT, named, a->names.at, a->tables);
                     if (verdict == UNKNOWN) {
@@ -182,17 +174,16 @@ KERNEL(leave_out) {
                     has_left_out = has_left_out || !takes;
                     if (verdict == DOUBTFUL || (is_kept && is_left_out))
                         return FilterStatus_GROUP;
-                    int64_t row = find_opened(opened, open_count, table_id_of(event));
+                    long row = find_opened(opened, open_count, table_id_of(event));
                     if (row == a->opened.rows)
                         return FilterStatus_GROUP;
-                    opened[2 * row] = table_id_of(event);
-                    opened[2 * row + 1] = verdict;
+                    opened[row] = (Opened){table_id_of(event), verdict};
                     open_count = max64(open_count, row + 1);
                     if (takes && annotated_at >= 0) {
-                        int64_t annotated = annotated_end - annotated_at;
-                        if (position + annotated + EMPTIED_MAX > a->out.size)
+                        long annotated = annotated_end - annotated_at;
+                        if (here.out + annotated + EMPTIED_MAX > a->out.size)
                             return FilterStatus_WRONG;
-                        position += put_packet(source + annotated_at, annotated, &sequence, out + position);
+                        here.out += put_packet(source + annotated_at, annotated, &here.sequence, out + here.out);
                         annotated_at = -1;
                     }
                 } else if (event_type == EventType_ANNOTATE_ROWS) {
@@ -205,16 +196,14 @@ KERNEL(leave_out) {
                 }
             }
             if (takes) {
-                if (position + end - offset + EMPTIED_MAX > a->out.size)
+                if (here.out + end - offset + EMPTIED_MAX > a->out.size)
                     return FilterStatus_WRONG;
-                position += put_packet(source + offset, end - offset, &sequence, out + position);
+                here.out += put_packet(source + offset, end - offset, &here.sequence, out + here.out);
             }
         }
         if (kind == STANDALONE && has_left_out && !has_kept)
             return FilterStatus_GROUP;
+        here.read_at = offset;
     }
-    state->read_at = offset;
-    state->out = position;
-    state->sequence = sequence;
     return FilterStatus_DONE;
 }

@@ -1,26 +1,24 @@
-/* A kernel that writes the events of whole groups as a traditional file has them: with place, size and checksum.
-
-The reference: `ibbmaster.logs.classic.series_writer`. */
+/* A kernel that writes the events of whole groups as a traditional file has them: with place, size and checksum. The
+reference: `ibbmaster.logs.classic.series_writer`. */
 
 /* Write the group data[start:end] to `out`; how many bytes, -1 for the reference. */
-static int64_t place_group(const uint8_t *data, int64_t start, int64_t end, PlacedField *numbers, const Roles *roles,
-                           uint8_t *out) {
-    int64_t checksum_bytes = numbers->checksum_bytes;
-    int64_t file_offset = numbers->file_offset, position = 0;
-    int64_t kind = group_kind(data + start, size_of(data + start));
+static long place_group(const byte *data, long start, long end, PlacedField *numbers, const Roles *roles, byte *out) {
+    long checksum_bytes = numbers->checksum_bytes;
+    long file_offset = numbers->file_offset, position = 0;
+    long kind = group_kind(data + start, size_of(data + start));
     if (kind == NO_GROUP)
         return -1;
-    const uint8_t *role_of = roles_in(kind, roles);
-    int64_t size;
-    for (int64_t at = start; at < end; at += size) {
-        const uint8_t *event = data + at;
-        uint8_t *placed = out + position;
+    const byte *role_of = roles_in(kind, roles);
+    long size;
+    for (long at = start; at < end; at += size) {
+        const byte *event = data + at;
+        byte *placed = out + position;
         size = size_of(event);
         bool is_first = at == start, is_last = at + size == end;
-        int64_t role = is_first ? CONTINUES : event_role(event, size, role_of[event[TYPE_OFFSET]]);
+        long role = is_first ? CONTINUES : event_role(event, size, role_of[event[TYPE_OFFSET]]);
         if ((role != CONTINUES && role != ENDS) || (role == ENDS) != is_last || event[TYPE_OFFSET] > numbers->type_max)
             return -1;
-        memcpy(placed, event, (size_t)size);
+        copy(placed, event, size);
         file_offset += size + checksum_bytes;
         store32(placed + SIZE_OFFSET, size + checksum_bytes);
         bool says = is_first || is_last || numbers->says_all;
@@ -33,19 +31,18 @@ static int64_t place_group(const uint8_t *data, int64_t start, int64_t end, Plac
     return position;
 }
 
-/* Write the groups in rows [first:count] while the file has room for one more; the row of the first that is left.
-
-That is one for which there is no room in `out`, one after a file that is full, or one for the reference. */
+/* Write the groups in rows [first:count] while the file and `out` have room for one more, and none is for the
+reference; the row of the first that is left. */
 KERNEL(place_groups) {
     PlacedField *numbers = a->numbers.at;
-    int64_t row = a->first, position = numbers->out;
+    long row = a->first, position = numbers->out;
     while (row < a->count && numbers->file_offset < numbers->file_max) {
         const GroupRow *group = ROW(GroupRow, a->groups, row);
-        int64_t start = group->start, end = group->end;
-        int64_t size_max = end - start + CHECKSUM_SIZE * ((end - start) / EVENT_HEADER + 1) + EVENT_HEADER;
+        long start = group->start, end = group->end;
+        long size_max = end - start + CHECKSUM_SIZE * ((end - start) / EVENT_HEADER + 1) + EVENT_HEADER;
         if (size_max > a->out.size - position)
             break;
-        int64_t size = place_group(a->data.at, start, end, numbers, &a->roles, a->out.at + position);
+        long size = place_group(a->data.at, start, end, numbers, &a->roles, a->out.at + position);
         if (size < 0)
             break;
         position += size;

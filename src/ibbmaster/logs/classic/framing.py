@@ -6,7 +6,8 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Framing, Status, noted_gtids
+from ibbmaster.kernel.calls import Framing
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Status, noted_gtids
 from ibbmaster.kernel.plain_memory import NOTHING, RowTable, numbers, rows_in, scratch
 from ibbmaster.position import LogPosition
 from .roles import kernel_roles

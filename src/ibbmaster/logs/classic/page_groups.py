@@ -5,16 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import (
-    CHUNKS_PER_PAGE_MAX,
-    ChunkColumn,
-    Collecting,
-    Field,
-    FileRange,
-    GroupColumn,
-    last_gtids,
-)
+from ibbmaster.kernel.calls import Collecting, FileRange, Kernels
+from ibbmaster.kernel.fields import CHUNKS_PER_PAGE_MAX, ChunkColumn, Field, GroupColumn, last_gtids
 from ibbmaster.logs.log.interface import PagedEventGroups
 from ibbmaster.logs.log.log_range import WHOLE_FILE
 from ibbmaster.position import NOWHERE, LogPosition

@@ -2,7 +2,8 @@
 
 import functools
 
-from ibbmaster.kernel.fields import CONTINUES, ENDS, MAY_END, NOT_INSIDE, Roles
+from ibbmaster.kernel.calls import Roles
+from ibbmaster.kernel.fields import CONTINUES, ENDS, MAY_END, NOT_INSIDE
 from ibbmaster.kernel.plain_memory import kept
 from ibbmaster.replication.event.group import GroupBoundary
 from ibbmaster.replication.event.gtid_event import GtidFlag

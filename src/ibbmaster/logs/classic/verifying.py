@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ibbmaster.errors import EventError, GapError, IbbMasterError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Framing, Status, noted_gtids
+from ibbmaster.kernel.calls import Framing, Kernels
+from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Status, noted_gtids
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
 from ibbmaster.logs.log.fault import Fault, Totals

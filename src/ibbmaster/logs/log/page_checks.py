@@ -5,17 +5,8 @@ from typing import Any, NamedTuple
 
 from ibbmaster.errors import RecordError
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import (
-    CHUNKS_PER_PAGE_MAX,
-    NODE_HEAD_MIN,
-    Checking,
-    ChunkColumn,
-    Field,
-    Found,
-    PairColumn,
-    Status,
-)
+from ibbmaster.kernel.calls import Checking, Kernels
+from ibbmaster.kernel.fields import CHUNKS_PER_PAGE_MAX, NODE_HEAD_MIN, ChunkColumn, Field, Found, PairColumn, Status
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE
@@ -122,11 +113,10 @@ def _gtid(row: Sequence[int], column: PairColumn) -> Gtid:
 
 
 def _ends(row: Sequence[int]) -> Iterator[tuple[Gtid, int, int]]:
-    first = row[PairColumn.FIRST_PAGE], row[PairColumn.FIRST_OFFSET]
-    last = row[PairColumn.LAST_PAGE], row[PairColumn.LAST_OFFSET]
-    yield (_gtid(row, PairColumn.FIRST), *first)
+    first, last = row[PairColumn.FIRST_PLACE], row[PairColumn.LAST_PLACE]
+    yield (_gtid(row, PairColumn.FIRST), *divmod(first, PAGE_SIZE))
     if last != first:
-        yield (_gtid(row, PairColumn.LAST), *last)
+        yield (_gtid(row, PairColumn.LAST), *divmod(last, PAGE_SIZE))
 
 
 Split = Callable[[SplitState], SplitState | None]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import AnswerField, AnswerPlan, AnswerStatus, LayoutColumn, ValueColumn, ValueOp
+from ibbmaster.kernel.calls import AnswerPlan, Kernels
+from ibbmaster.kernel.fields import AnswerField, AnswerStatus, LayoutColumn, ValueColumn, ValueOp
 from ibbmaster.replication.event.column_types.registry import kind_of
 from ibbmaster.replication.event.column_types.strings import is_copied, wanted_charset
 from ibbmaster.replication.event.rows.charset import byte_texts, is_of_single_bytes
@@ -21,7 +21,7 @@ from ibbmaster.tables.fold.stored import StoredLayout
 from .row_values import BLOCK_SIZE, Encode, RowValues, ShownColumn, Writer
 
 if TYPE_CHECKING:
-    from ibbmaster.kernel.fields import Numbers
+    from ibbmaster.kernel.calls import Numbers
 
 FIXED_BOUND = 96  # bytes of a value without a length of its own; longer zeros are for Python
 LENGTH_BOUND = 9

@@ -7,15 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.calls import Framing, Kernels, Sending
 from ibbmaster.kernel.fields import (
     LEAVES_OUT_ANNOTATE,
     LEAVES_OUT_MARKED,
     PAIR_COLUMNS,
     ChunkColumn,
     Field,
-    Framing,
-    Sending,
+    Progress,
     noted_gtids,
 )
 from ibbmaster.kernel.plain_memory import RowTable, kept, numbers, scratch, short_rows
@@ -64,8 +63,9 @@ class Workspace:
     def framing(self, out: Any, segments: Any) -> Framing:
         return Framing(self.state, self.head, self.begin, self.prefix, self.pairs.memory, self.table, out, segments)
 
-    def sending(self, progress: Any, rest: Any) -> Sending:
+    def sending(self, file: int, socket: int, progress: Any, rest: Any) -> Sending:
         """What the socket does not take is put into `rest`."""
+        progress[Progress.FILE], progress[Progress.SOCKET] = file, socket
         return Sending(progress, self.vectors, rest)
 
     def gtids(self) -> tuple[Gtid, ...]:

@@ -242,8 +242,8 @@ class ClassicPump(BlockPump):
         progress = numbers(Progress.SIZE)
         progress[Progress.BUDGET], progress[Progress.FILE_OFFSET] = BUDGET_BYTES, framing.offset
         progress[Progress.END] = file_end(maker.find_end(), at.position)
-        sending = workspace.sending(progress, rest)
-        kernels.pump_classic(descriptor, self._socket, workspace.pages, framing.framing, kernel_roles(), sending)
+        sending = workspace.sending(descriptor, self._socket, progress, rest)
+        kernels.pump_classic(workspace.pages, framing.framing, kernel_roles(), sending)
         buffers.release(out)
         framing.offset = int(progress[Progress.FILE_OFFSET])
         size = framing.state[Field.OUT] = progress[Progress.REST]

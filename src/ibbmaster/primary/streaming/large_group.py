@@ -11,10 +11,8 @@ from typing import Any, NamedTuple
 from ibbmaster.errors import ChunkError, EventError, RecordError
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
-    COMMIT,
     NODE_HEAD_MIN,
     NODE_HEADER_NUMBERS,
-    TYPE_MASK,
     ChunkColumn,
     Field,
     NodeColumn,
@@ -32,6 +30,7 @@ from ibbmaster.replication.dump.framing import check_event_size
 from ibbmaster.replication.dump.rewriting import Selection
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, SIZE_OFFSET
 from ibbmaster.storage.disk.interface import ReadDisk
+from ibbmaster.storage.ibb.chunk import TYPE_MASK, RecordType
 from ibbmaster.storage.ibb.commit import OobStream
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
@@ -342,7 +341,7 @@ class PassedRun:
         workspace.go_to(at)
         rows, status = self._kernels.index_chunks(workspace.pages, size // PAGE_SIZE, state, table, 0)
         for row in range(rows):
-            if table[row, ChunkColumn.TYPE] & TYPE_MASK != COMMIT:
+            if table[row, ChunkColumn.TYPE] & TYPE_MASK != RecordType.COMMIT:
                 continue
             start = table[row, ChunkColumn.START]
             return FramingState(LogPosition(file_no, page_no * PAGE_SIZE + start)), Status.FALLBACK

@@ -14,12 +14,6 @@ from ibbmaster.errors import FormatError, MissingFileError, StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import (
-    CHUNK_HEADER,
-    CONT,
-    FILLER,
-    GTID_STATE,
-    LAST,
-    TYPE_MASK,
     Field,
     NodeColumn,
     Progress,
@@ -32,6 +26,7 @@ from ibbmaster.logs.log.pages import PageReader, read_cached
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.replication.dump.rewriting import Selection
 from ibbmaster.replication.event.group import EventGroup
+from ibbmaster.storage.ibb.chunk import CHUNK_HEADER_SIZE, CONT, FILLER, LAST, TYPE_MASK, RecordType
 from ibbmaster.storage.ibb.file_header import SHORT_SIZE
 from ibbmaster.storage.ibb.file_name import format_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
@@ -276,8 +271,8 @@ def _head(workspace: Workspace, at: FramingState) -> bytes:
 def _type_inside(page: Any) -> int:
     """Of the record that goes on where a page begins, or after the state there; else -1."""
     offset = 0
-    if page[0] == GTID_STATE | LAST:
-        offset = min(CHUNK_HEADER + int.from_bytes(page[1:CHUNK_HEADER].tobytes(), "little"), PAGE_SIZE - 1)
+    if page[0] == RecordType.GTID_STATE | LAST:
+        offset = min(CHUNK_HEADER_SIZE + int.from_bytes(page[1:CHUNK_HEADER_SIZE].tobytes(), "little"), PAGE_SIZE - 1)
     type_byte = int(page[offset])
     return type_byte & TYPE_MASK if type_byte & CONT and type_byte != FILLER else -1
 
@@ -327,13 +322,8 @@ class PagePump:
         progress[Progress.FILE_OFFSET] = at.position.page_no * PAGE_SIZE
         end = progress[Progress.END] = file_end(self._maker.find_end(), at.position)
         progress[Progress.KNOWN_BEGIN], progress[Progress.KNOWN_COMMIT] = self._maker.known_way(at, end)
-        status = self._kernels.pump(
-            file.descriptor,
-            self._socket,
-            workspace.pages,
-            workspace.framing(self._out, workspace.segments),
-            workspace.sending(progress, rest),
-        )
+        sending = workspace.sending(file.descriptor, self._socket, progress, rest)
+        status = self._kernels.pump(workspace.pages, workspace.framing(self._out, workspace.segments), sending)
         after = workspace.framing_state(file_no, int(progress[Progress.FILE_OFFSET]) // PAGE_SIZE)
         self._stuck_at = None if status == Status.FULL else after
         if progress[Progress.COMMIT]:
@@ -381,12 +371,10 @@ class PagePump:
             progress[Progress.HAS_MORE] = first + len(nodes) <= group.node_count
         rest = self._buffers.take()
         status = pump(
-            file.descriptor,
-            self._socket,
             number_rows(nodes, NodeColumn.COLUMNS),
             workspace.pages,
             workspace.framing(self._out, workspace.segments),
-            workspace.sending(progress, rest),
+            workspace.sending(file.descriptor, self._socket, progress, rest),
         )
         place = NOWHERE
         if progress[Progress.IS_BEGUN]:

@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError, StoreError
-from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.calls import Collecting, FileRange, Kernels
 from ibbmaster.kernel.fields import (
     CHUNKS_PER_PAGE_MAX,
     ChunkColumn,
-    Collecting,
     Conversion,
     EventColumn,
     Field,
-    FileRange,
     GroupColumn,
     last_gtids,
 )

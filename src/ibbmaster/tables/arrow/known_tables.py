@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, KnownTables, MapColumn, OpenColumn, VariantColumn
+from ibbmaster.kernel.calls import Kernels, KnownTables
+from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, MapColumn, OpenColumn, VariantColumn
 from ibbmaster.replication.event.header import TYPE_OFFSET
 from ibbmaster.replication.event.rows.changes import KINDS, ChangeKind
 from ibbmaster.replication.event.table_map import RowsHeader

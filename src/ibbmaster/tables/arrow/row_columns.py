@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ibbmaster.errors import EventError, UndecodableError
-from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.calls import Decoded, Kernels
 from ibbmaster.kernel.fields import (
     ANY_TABLE,
     CHANGE_TYPES,
     KIND_BITS,
     OPEN_TABLES_MIN,
     UPDATE_AFTER,
-    Decoded,
     EventColumn,
     RowField,
     RowOp,

@@ -12,8 +12,8 @@ import numpy as np
 
 from ibbmaster.errors import FormatError
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import Field, FileRange, GroupColumn, Status, last_gtids
+from ibbmaster.kernel.calls import FileRange, Kernels
+from ibbmaster.kernel.fields import Field, GroupColumn, Status, last_gtids
 from ibbmaster.logs.classic.engine import ClassicBinlog
 from ibbmaster.logs.log.directory import BinlogDirectory
 from ibbmaster.logs.log.end_check import is_ended

@@ -7,17 +7,15 @@ from typing import Any
 import numpy as np
 
 from ibbmaster.errors import EventError, IbbMasterError
-from ibbmaster.kernel.calls import Kernels
+from ibbmaster.kernel.calls import ChangedTables, KeptChanges, Kernels
 from ibbmaster.kernel.fields import (
     ANY_TABLE,
     KEY_MAX,
     OPEN_TABLES_MIN,
-    ChangedTables,
     ChangeOp,
     EventColumn,
     GroupColumn,
     ImageColumn,
-    KeptChanges,
     KeyColumn,
     MapColumn,
     RowField,
