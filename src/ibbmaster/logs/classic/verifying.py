@@ -11,7 +11,7 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel.calls import Framing, Kernels
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Status, noted_gtids
 from ibbmaster.kernel.loading import kernels
-from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch, short_rows
+from ibbmaster.kernel.plain_memory import NOTHING, RowTable, numbers, scratch
 from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.position import NamedPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -139,10 +139,10 @@ class GroupChecks:
         return end, checked if checked.groups else None, status == Status.NEED_MORE
 
     def _framing(self, checksum_bytes: int, *, in_parts: bool = False) -> Framing:
-        state, none = numbers(Field.SIZE), scratch(8)
+        state = numbers(Field.SIZE)
         state[Field.PASSES_OVER], state[Field.CHECKSUM_BYTES], state[Field.IN_PARTS] = 1, checksum_bytes, in_parts
         state[Field.FILE_SIZE] = 1 << 62  # the end of the file is seen where it is read
-        return Framing(state, none, none, none, self._pairs.memory, short_rows(1, 3), none, RowTable(1, 3).memory)
+        return Framing(state, NOTHING, NOTHING, scratch(8), self._pairs.memory, NOTHING, NOTHING, NOTHING)
 
     def _take_groups(
         self, block: Any, start: int, block_offset: int, framing: Framing
@@ -151,9 +151,9 @@ class GroupChecks:
         state = framing.state
         state[Field.READ_AT], state[Field.SOURCE_OFFSET] = start, block_offset
         status = self._kernels.check_groups(block, framing, kernel_roles(has_fragments=False))
-        gtids = noted_gtids(self._pairs.rows(int(state[Field.PAIRS])))
-        checked = CheckedGroups(gtids, int(state[Field.GROUPS]), int(state[Field.POSITION]))
-        return int(state[Field.READ_AT]), checked, status
+        gtids = noted_gtids(self._pairs.rows(state[Field.PAIRS]))
+        checked = CheckedGroups(gtids, state[Field.GROUPS], state[Field.POSITION])
+        return state[Field.READ_AT], checked, status
 
 
 def verify_files(
