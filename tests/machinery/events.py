@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 
 from ibbmaster.gtid import Gtid, GtidPosition
-from ibbmaster.logs.log.interface import LogEngine
+from ibbmaster.logs.log.interface import EventGroups, LogEngine
 
 
 def make_event(event_type: int, server_id: int, body: bytes) -> bytes:
@@ -46,9 +46,22 @@ def event_offsets(data: bytes) -> list[int]:
     return list(itertools.accumulate(map(len, split_events(data[4:])), initial=4))[:-1]
 
 
+def groups_of(reader: EventGroups) -> list[tuple[Gtid | None, bytes]]:
+    """GTID and bytes of every group that a reader gives from here on."""
+    groups = iter(reader.next_group, None)
+    return [(group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in groups]
+
+
 def groups_behind(engine: LogEngine, position: str = "") -> list[tuple[Gtid | None, bytes]]:
-    """GTID and bytes of every group that a reader gets who begins at a position."""
-    reader = engine.groups(engine.seek(GtidPosition.parse(position)))
-    return [
-        (group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in iter(reader.next_group, None)
-    ]
+    """Those that a reader gets who begins at a position."""
+    return groups_of(engine.groups(engine.seek(GtidPosition.parse(position))))
+
+
+def numbers_of(reader: EventGroups) -> list[int]:
+    """The sequence numbers of the groups that a reader gives from here on."""
+    return [group.gtid.seq_no for group in iter(reader.next_group, None) if group.gtid is not None]
+
+
+def numbers_in(engine: LogEngine) -> list[int]:
+    """Those of all groups of a log."""
+    return numbers_of(engine.groups(engine.start_of_file()))

@@ -33,15 +33,14 @@ if TYPE_CHECKING:
 
 WRITERS = 3
 STEPS_OF_WRITER = 7
-SIMULATED = (  # what runs under the scheduler
-    *(f"logs.store.{name}" for name in ("redo_log", "group_commit", "durable_end", "step_writer", "log_writer")),
-    *("logs.store.page_fifo", "logs.store.flusher", "logs.store.binlog_store", "logs.store.background"),
-    *("logs.log.directory", "storage.disk.write_behind", "primary.streaming.block_cache", "primary.streaming.buffers"),
-)
-PREEMPTED = tuple(
-    f"logs.store.{name}"
-    for name in ("redo_log", "group_commit", "durable_end", "page_fifo", "flusher", "step_writer", "log_writer")
-)
+_WRITERS = ("redo_log", "group_commit", "durable_end", "page_fifo", "flusher", "step_writer", "log_writer")
+_OTHERS = ("logs.store.binlog_store", "logs.store.background", "logs.log.directory", "storage.disk.write_behind")
+PREEMPTED = [importlib.import_module(f"ibbmaster.logs.store.{name}") for name in _WRITERS]
+SIMULATED = [  # what runs under the scheduler
+    *PREEMPTED,
+    *(importlib.import_module(f"ibbmaster.{name}") for name in (*_OTHERS, "primary.streaming.block_cache")),
+    importlib.import_module("ibbmaster.primary.streaming.buffers"),
+]
 
 
 class Life:
@@ -62,9 +61,7 @@ class Life:
 
     def run(self) -> None:
         """Run it to its end, or to the crash that the seed has set."""
-        modules = [importlib.import_module(f"ibbmaster.{name}") for name in SIMULATED]
-        traced = [importlib.import_module(f"ibbmaster.{name}") for name in PREEMPTED]
-        with installed(self.scheduler, modules, traced=traced):
+        with installed(self.scheduler, SIMULATED, traced=PREEMPTED):
             self.disk.pause = self.scheduler.pause
             self.store = BinlogStore(self.disk, self.schedule.options)
             self.scheduler.at_step = self.judge.at_step

@@ -16,7 +16,7 @@ from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.storage.disk.interface import Disk
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.page import PAGE_SIZE
-from tests.machinery.events import new_group
+from tests.machinery.events import make_event, new_group
 
 SMALL_FILES = StoreOptions(
     max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE, redo_bytes=1 << 20, full_disk_retry_s=0
@@ -39,8 +39,15 @@ def faults_at(place: Path | str | Disk) -> list[Fault]:
     return list(verify(disk_at(place), Totals()))
 
 
-def feed(log: BinlogStore | BinlogWriter, numbers: Iterable[int], size: int = 700) -> None:
-    """Write a group of each sequence number, with an event of so many bytes."""
+def feed(
+    log: BinlogStore | BinlogWriter, numbers: int | Iterable[int], size: int = 700, *, fill: int = 0, **origin: int
+) -> None:
+    """Write a group of each sequence number, with an event of so many bytes; no two near each other have the same."""
     write = log.write_group if isinstance(log, BinlogWriter) else log.write_direct
-    for seq_no in numbers:
-        write(*new_group(seq_no, size))
+    for seq_no in [numbers] if isinstance(numbers, int) else numbers:
+        write(*new_group(seq_no, make_event(160, 1, bytes([(seq_no + fill) % 256]) * size), **origin))
+
+
+def bytes_at(directory: Path) -> dict[str, bytes]:
+    """The bytes of each file of a directory."""
+    return {path.name: path.read_bytes() for path in directory.iterdir()}

@@ -21,7 +21,7 @@ from ibbmaster.logs.store.xa_table import find_pending_xa
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.xa import Xid
 from tests.machinery.events import groups_behind, gtid_of, make_event, make_gtid_event, new_group
-from tests.machinery.stores import faults_at, new_store, open_files
+from tests.machinery.stores import bytes_at, faults_at, feed, new_store, open_files
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic" / "10.11" / "types-full-crc32"
 OPTIONS = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17, is_sparse=True)
@@ -50,18 +50,13 @@ def kill_a_feeder(directory, classic, count):
     assert process.returncode == -signal.SIGKILL
 
 
-def write(log, value, size=100):
-    take = log.write_direct if isinstance(log, BinlogStore) else log.write_group
-    take(value, make_gtid_event(value), [make_event(160, 1, bytes(size))])
-
-
 def groups_of(directory):
     return groups_behind(open_files(directory))
 
 
 @pytest.mark.parametrize("acknowledged", [1, 60])
 def test_an_import_into_a_store_that_was_killed_keeps_everything_it_acknowledged(tmp_path, capsys, acknowledged):
-    wanted = [(group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in _classic_groups()]
+    wanted = classic_groups()
     kill_a_feeder(tmp_path, CLASSIC, acknowledged)
     assert main(["convert", str(CLASSIC), str(tmp_path), "--append"]) == 0
     assert f"{acknowledged} groups were in the log already" in capsys.readouterr().out
@@ -71,8 +66,9 @@ def test_an_import_into_a_store_that_was_killed_keeps_everything_it_acknowledged
     assert groups_of(tmp_path) == wanted
 
 
-def _classic_groups():
-    return ClassicReader(find_series([CLASSIC])).groups()
+def classic_groups():
+    groups = ClassicReader(find_series([CLASSIC])).groups()
+    return [(group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in groups]
 
 
 def test_an_import_that_is_killed_leaves_a_store_with_all_it_had(tmp_path):
@@ -96,32 +92,31 @@ main(["convert", sys.argv[1], sys.argv[2], "--append"])
     with new_store(tmp_path) as store:
         assert len(list(store.state())) == 1
     found = groups_of(tmp_path)
-    wanted = [(group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in _classic_groups()]
     assert len(found) >= 20
-    assert found == wanted[: len(found)]
+    assert found == classic_groups()[: len(found)]
 
 
 def test_beside_a_store_that_is_open_every_other_writer_is_told_that_it_is_busy(tmp_path, capsys):
     with new_store(tmp_path) as store:
-        write(store, gtid_of(1))
+        feed(store, 1)
         assert main(["convert", str(CLASSIC), str(tmp_path), "--append"]) == 2
         assert capsys.readouterr().err == f"ibbmaster: {tmp_path}: another process is writing here; end it first\n"
         with pytest.raises(BusyError):
             BinlogWriter(RealDisk(tmp_path))
         with pytest.raises(BusyError), open_log(RealDisk(tmp_path)):
             pass
-        write(store, gtid_of(2))
+        feed(store, 2)
     assert [value for value, _ in groups_of(tmp_path)] == [gtid_of(1), gtid_of(2)]
 
 
 def test_beside_a_bulk_writer_every_other_writer_is_told_that_it_is_busy(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), is_sparse=True) as writer:
-        write(writer, gtid_of(1))
+        feed(writer, 1)
         for make in (BinlogStore, BinlogWriter):
             with pytest.raises(BusyError):
                 make(RealDisk(tmp_path))
     with BinlogWriter(RealDisk(tmp_path)) as writer:
-        write(writer, gtid_of(2))
+        feed(writer, 2)
     assert [value for value, _ in groups_of(tmp_path)] == [gtid_of(1), gtid_of(2)]
 
 
@@ -136,11 +131,11 @@ def test_a_bulk_writer_that_cannot_begin_gives_the_directory_back(tmp_path):
 
 def test_a_bulk_writer_leaves_a_log_with_a_redo_log_alone(tmp_path):
     with new_store(tmp_path, OPTIONS) as store:
-        write(store, gtid_of(1))
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+        feed(store, 1)
+    before = bytes_at(tmp_path)
     with pytest.raises(StoreError, match=r"has a redo log, .*: a BinlogStore goes on with both"):
         BinlogWriter(RealDisk(tmp_path))
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert bytes_at(tmp_path) == before
     with open_log(RealDisk(tmp_path)) as log:
         assert log.in_bulk is None
         log.write_group(*new_group(2, make_event(160, 1, bytes(10))))
@@ -158,8 +153,7 @@ def test_files_written_in_bulk_keep_naming_what_a_prepared_transaction_needs(tmp
     for number in range(2):
         os.unlink(tmp_path / f"ibbmaster-redo-{number}")
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 16, state_interval_bytes=1 << 14) as writer:
-        for number in range(1, 40):
-            write(writer, gtid_of(number), 9000)
+        feed(writer, range(1, 40), 9000)
         assert writer.end.file_no > 2
     end = find_continuation(RealDisk(tmp_path))
     assert end is not None
@@ -171,13 +165,14 @@ def test_files_written_in_bulk_keep_naming_what_a_prepared_transaction_needs(tmp
 
 def test_groups_out_of_order_are_refused_in_bulk_unless_it_is_told_to_take_them(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), is_sparse=True) as writer:
-        write(writer, gtid_of(1))
-        write(writer, gtid_of(5))
-        for value in (gtid_of(5), gtid_of(2), gtid_of(3, server_id=2)):
-            with pytest.raises(GtidOrderError, match=f"GTID {value} is out of order: domain 0 has .* up to 5"):
-                write(writer, value)
-        write(writer, gtid_of(1, domain_id=1))
-        write(writer, gtid_of(6))
+        feed(writer, 1)
+        feed(writer, 5)
+        for seq_no, server_id in ((5, 1), (2, 1), (3, 2)):
+            problem = f"GTID 0-{server_id}-{seq_no} is out of order: domain 0 has .* up to 5"
+            with pytest.raises(GtidOrderError, match=problem):
+                feed(writer, seq_no, server_id=server_id)
+        feed(writer, 1, domain_id=1)
+        feed(writer, 6)
     with BinlogWriter(RealDisk(tmp_path), gtid_strict=False) as writer:
-        write(writer, gtid_of(2))
+        feed(writer, 2)
     assert [str(value) for value, _ in groups_of(tmp_path)] == ["0-1-1", "0-1-5", "1-1-1", "0-1-6", "0-1-2"]

@@ -1,6 +1,5 @@
 """A store that is written and read at the same time, restarted, flushed, reset and purged."""
 
-import importlib
 import random
 import threading
 from dataclasses import replace
@@ -20,20 +19,15 @@ from ibbmaster.position import LogPosition
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
 from ibbmaster.storage.ibb.xa import Xid
+from tests.logs.store.conftest import OvertakenLock
 from tests.machinery.disk_failure import DiskFailure
-from tests.machinery.events import gtid_of, make_event, make_gtid_event, new_group
+from tests.machinery.events import groups_of, gtid_of, make_event, make_gtid_event, new_group, numbers_of
 from tests.machinery.life import SIMULATED
 from tests.machinery.log_checker import check_log
 from tests.machinery.scheduler import Scheduler
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.machinery.simulated_threads import installed
-from tests.machinery.stores import SMALL_FILES
-
-
-def feed(store, numbers, size=100, domain_id=0):
-    """Write one group, or several; no two have the same bytes."""
-    for seq_no in [numbers] if isinstance(numbers, int) else numbers:
-        store.write_direct(*new_group(seq_no, make_event(160, 1, bytes([seq_no % 256]) * size), domain_id=domain_id))
+from tests.machinery.stores import SMALL_FILES, bytes_at, feed
 
 
 def begin(store, size=100):
@@ -51,10 +45,7 @@ def read(store, position=""):
 
 
 def take(reader):
-    return [
-        (str(group.gtid), bytes(group.gtid_event) + b"".join(bytes(piece) for piece in group.body))
-        for group in iter(reader.next_group, None)
-    ]
+    return [(str(gtid), data) for gtid, data in groups_of(reader)]
 
 
 def gtids(store, position=""):
@@ -89,20 +80,14 @@ def test_readers_see_a_group_only_once_it_is_durable(disk, durability):
     feed(store, 1)
     status = store.status()
     assert (status.durable_lsn == status.lsn) == (durability is Durability.SYNC)
-    assert gtids(store) == (["0-1-1"] if durability is Durability.SYNC else [])
-    assert str(store.state()) == ("0-1-1" if durability is Durability.SYNC else "")
-    store.sync()
-    assert gtids(store) == ["0-1-1"]
-    assert str(store.state()) == "0-1-1"
-
-
-@pytest.mark.parametrize("durability", [Durability.LATER, Durability.WRITE], ids=lambda durability: durability.name)
-def test_a_reader_who_waits_makes_what_was_fed_durable_itself(disk, durability):
-    store = BinlogStore(disk, StoreOptions(durability=durability, max_file_bytes=8 * PAGE_SIZE))
-    feed(store, 1)
-    assert store.wait_for_growth(0)
-    assert gtids(store) == ["0-1-1"]
+    shown = ["0-1-1"] if durability is Durability.SYNC else []
+    assert ([str(gtid) for gtid in store.state()], gtids(store)) == (shown, shown)
+    assert store.wait_for_growth(0), "who waits makes it durable"
+    assert (str(store.state()), gtids(store)) == ("0-1-1", ["0-1-1"])
     assert not store.wait_for_growth(0)
+    feed(store, 2)
+    store.sync()
+    assert gtids(store) == ["0-1-1", "0-1-2"]
 
 
 def test_groups_in_order_become_durable_by_one_sync(store, disk):
@@ -121,7 +106,7 @@ def test_committers_of_many_threads_lose_nothing_and_readers_see_them_in_order(t
 
     def commit(domain_id):
         for seq_no in range(1, each + 1):
-            feed(store, seq_no, 40 if seq_no % 7 else 30_000, domain_id)
+            feed(store, seq_no, 40 if seq_no % 7 else 30_000, domain_id=domain_id)
 
     workers = [threading.Thread(target=commit, args=(number,)) for number in range(threads)]
     reader, found = store.groups(store.seek(GtidPosition())), []
@@ -135,7 +120,7 @@ def test_committers_of_many_threads_lose_nothing_and_readers_see_them_in_order(t
         mine = [name for name, _ in found if name.startswith(f"{domain_id}-")]
         assert mine == [f"{domain_id}-1-{seq_no}" for seq_no in range(1, each + 1)]
     store.close()
-    check_log({path.name: path.read_bytes() for path in tmp_path.glob("binlog-*.ibb")})
+    check_log(bytes_at(tmp_path))
 
 
 def test_a_store_that_was_closed_takes_nothing_more(disk):
@@ -236,18 +221,14 @@ def test_a_prepared_transaction_survives_and_is_committed_files_later(disk, is_c
         assert purge_all(again) > 3
 
 
-def test_a_prepared_transaction_is_rolled_back_by_its_xid(store):
+def test_a_prepared_transaction_is_rolled_back_by_its_xid_which_is_in_use_until_then(store):
     prepare(store)
+    with pytest.raises(StoreError, match="in use"):
+        prepare(store)
     store.xa_rollback(XID)
     assert (gtids(store), store.xa_recover()) == ([], [])
     with pytest.raises(StoreError, match="not prepared"):
         store.xa_commit(XID, gtid_of(1), make_gtid_event(gtid_of(1)))
-
-
-def test_an_xid_is_in_use_once(store):
-    prepare(store)
-    with pytest.raises(StoreError, match="in use"):
-        prepare(store)
 
 
 def test_the_next_start_knows_what_is_prepared_wherever_the_redo_log_goes_on_in_its_other_segment():
@@ -316,22 +297,6 @@ def test_a_domain_is_forgotten_once_no_file_holds_a_group_of_it(store, disk):
         assert str(again.state()) == "0-1-2"
     feed(store, 3)
     assert gtids(store, "0-1-2") == ["0-1-3"]
-
-
-def test_a_replica_without_a_forgotten_domain_starts_behind_it_though_older_files_begin_with_it(store):
-    feed(store, 1, domain_id=2)
-    feed(store, 1)
-    store.flush()
-    for seq_no in range(2, 8):
-        feed(store, seq_no)
-        store.flush()
-    store.purge(PurgeRequest(to_file_no=1))
-    store.flush(delete_domain_ids=[2])
-    feed(store, (8, 9))
-    plan = store.seek(GtidPosition.parse("0-1-7"))
-    assert (plan.position.file_no, plan.position.page_no) == (store.end().file_no, 1)
-    assert gtids(store, "0-1-7") == ["0-1-8", "0-1-9"]
-    assert gtids(store, "0-1-3,2-1-1") == [f"0-1-{seq_no}" for seq_no in range(4, 10)]
 
 
 def test_reset_begins_again_with_the_state_it_is_given_and_ends_readers(store):
@@ -434,32 +399,6 @@ def test_purge_keeps_the_file_where_the_group_begins_that_is_being_read(disk):
     assert reader.next_group() is not None
 
 
-def test_a_reader_that_was_closed_holds_no_file(store):
-    feed(store, range(1, 60), 9000)
-    readers = [store.groups(store.seek(GtidPosition())) for _ in range(2)]
-    assert store.purge(PurgeRequest(to_file_no=3)).file_nos == ()
-    readers[0].close()
-    assert store.purge(PurgeRequest(to_file_no=3)).file_nos == ()
-    readers[1].close()
-    readers[1].close()
-    assert store.purge(PurgeRequest(to_file_no=3)).file_nos == (0, 1, 2)
-
-
-def interrupt_a_purge(disk):
-    """A store that has noted a purge of three files, and could not remove the second."""
-    store = BinlogStore(disk, SMALL_FILES)
-    feed(store, range(1, 60), 9000)
-
-    def refuse(verb, name):
-        if verb == "unlink" and name == "binlog-000001.ibb":
-            raise StoreError("planted")
-
-    disk.fail = refuse
-    with pytest.raises(StoreError, match="planted"):
-        store.purge(PurgeRequest(to_file_no=3))
-    return store
-
-
 @pytest.mark.parametrize("error", [DiskFullError, StoreError])
 def test_whichever_call_of_a_purge_fails_who_begins_to_read_then_finds_what_the_next_start_has(error):
     kept = 0
@@ -492,7 +431,16 @@ def test_whichever_call_of_a_purge_fails_who_begins_to_read_then_finds_what_the_
 @pytest.mark.parametrize("is_refused_for_ever", [True, False])
 def test_a_purge_that_could_not_remove_a_file_is_finished_though_checkpoints_follow(disk, is_refused_for_ever):
     """What is left of a purge has groups that need files that are gone."""
-    store = interrupt_a_purge(disk)
+    store = BinlogStore(disk, SMALL_FILES)
+    feed(store, range(1, 60), 9000)
+
+    def refuse(verb, name):
+        if verb == "unlink" and name == "binlog-000001.ibb":
+            raise StoreError("planted")
+
+    disk.fail = refuse
+    with pytest.raises(StoreError, match="planted"):
+        store.purge(PurgeRequest(to_file_no=3))
     assert sorted(disk.list())[:2] == ["binlog-000001.ibb", "binlog-000003.ibb"]
     for number in range(60, 90):  # more than one segment of the redo log
         feed(store, number, 9000)
@@ -534,7 +482,7 @@ def test_a_log_that_another_program_wrote_is_continued(disk, long_log):
         assert store.replayed_records == 0
         feed(store, 5)
         assert gtids(store) == [*before, "0-1-5"]
-    check_log({name: data for name, data in foreign.files().items() if name.startswith("binlog-")})
+    check_log(foreign.files())
 
 
 def test_who_waits_for_more_goes_on_reading_when_the_disk_fails(disk):
@@ -547,7 +495,7 @@ def test_who_waits_for_more_goes_on_reading_when_the_disk_fails(disk):
     store.wait_for_growth(0.0)
     store.wait_for_growth(0.0)
     assert store.status().state == "failed"
-    assert [str(group.gtid) for group in iter(reader.next_group, None)] == ["0-1-1"]
+    assert numbers_of(reader) == [1]
 
 
 def test_who_waits_for_more_beside_a_disk_that_has_failed_waits_as_long_as_it_said():
@@ -566,7 +514,7 @@ def test_who_waits_for_more_beside_a_disk_that_has_failed_waits_as_long_as_it_sa
         assert not store.wait_for_growth(3.0)
         waited.append(scheduler.now - begun)
 
-    with installed(scheduler, [importlib.import_module(f"ibbmaster.{name}") for name in SIMULATED]):
+    with installed(scheduler, SIMULATED):
         scheduler.start("wait", wait)
         scheduler.run()
     assert 3 <= waited[0] < 4
@@ -599,22 +547,6 @@ def test_a_reader_that_looks_again_at_a_page_which_a_flush_has_cut_off_goes_on_i
     assert str(reader.next_group().gtid) == "0-1-4"
 
 
-class MeanwhileLock:
-    """A lock for which one had to wait: what `meanwhile` does was done before."""
-
-    def __init__(self, lock, meanwhile):
-        self._lock = lock
-        self._meanwhile = meanwhile
-
-    def __enter__(self):
-        meanwhile, self._meanwhile = self._meanwhile, lambda: None
-        meanwhile()
-        return self._lock.__enter__()
-
-    def __exit__(self, *error):
-        return self._lock.__exit__(*error)
-
-
 def test_who_waited_to_make_the_next_file_does_not_make_it_again_once_it_was_cut(store, disk):
     def others_flush():
         for seq_no in (2, 3):
@@ -624,7 +556,7 @@ def test_who_waited_to_make_the_next_file_does_not_make_it_again_once_it_was_cut
     feed(store, 1)
     writer = store._writer
     writer._ready = None
-    writer.flusher.lock = MeanwhileLock(writer.flusher.lock, others_flush)
+    writer.flusher.lock = OvertakenLock(writer.flusher.lock, before=others_flush)
     store.prepare_next_file()
     feed(store, 4)
     store.close()
@@ -637,7 +569,7 @@ def test_who_waited_to_make_the_next_file_makes_none_of_a_log_that_was_reset(sto
         store.flush()
     writer = store._writer
     writer._ready = None
-    writer.flusher.lock = MeanwhileLock(writer.flusher.lock, store.reset)
+    writer.flusher.lock = OvertakenLock(writer.flusher.lock, before=store.reset)
     store.prepare_next_file()
     assert sorted(name for name in disk.list() if name.endswith(".ibb")) == ["binlog-000000.ibb", "binlog-000001.ibb"]
 
@@ -662,7 +594,7 @@ def test_who_begins_to_read_what_is_just_being_purged_is_told_so(store, disk):
 def test_of_two_threads_that_finish_a_prepared_transaction_one_is_told_that_it_came_too_late():
     for seed in range(30):
         scheduler = Scheduler(random.Random(seed))
-        with installed(scheduler, [importlib.import_module(f"ibbmaster.{name}") for name in SIMULATED]):
+        with installed(scheduler, SIMULATED):
             disk = SimulatedDisk()
             disk.pause = scheduler.pause
             store = BinlogStore(disk, SMALL_FILES)

@@ -26,10 +26,6 @@ def read_whole(disk):
     return groups, None
 
 
-def copy_of(disk):
-    return MemoryDisk({name: bytes(content) for name, content in disk.files.items()})
-
-
 @pytest.fixture(scope="module")
 def seed():
     seed = random.randrange(2**32)
@@ -41,7 +37,7 @@ def test_a_flipped_bit_gives_the_same_groups_or_an_error_with_its_place(long_log
     random_source = random.Random(seed)
     used = [(name, offset) for name, content in long_log.disk.files.items() for offset in range(0, len(content), 97)]
     for name, offset in random_source.sample(used, 700):
-        disk = copy_of(long_log.disk)
+        disk = MemoryDisk(long_log.disk.files)
         disk.files[name][offset] ^= 1 << random_source.randrange(8)
         groups, error = read_whole(disk)
         assert groups == long_log.groups[: len(groups)], (seed, name, offset)
@@ -90,7 +86,7 @@ def test_every_truncation_of_a_small_file_gives_a_prefix_or_an_error(small_log):
 
 def test_every_bit_of_the_header_fields_and_of_both_checksums_is_watched(long_log):
     for bit in [*range(64 * 8), *range(508 * 8, 512 * 8), *range(16380 * 8, 16384 * 8)]:
-        disk = copy_of(long_log.disk)
+        disk = MemoryDisk(long_log.disk.files)
         disk.files["binlog-000001.ibb"][bit // 8] ^= 1 << bit % 8
         assert any("binlog-000001.ibb page 0" in str(fault) for fault in verify(disk, Totals())), bit
 
@@ -98,7 +94,7 @@ def test_every_bit_of_the_header_fields_and_of_both_checksums_is_watched(long_lo
 def test_a_truncated_directory_gives_a_prefix(long_log):
     for name, content in long_log.disk.files.items():
         for size in range(0, len(content), 1009):
-            disk = copy_of(long_log.disk)
+            disk = MemoryDisk(long_log.disk.files)
             del disk.files[name][size:]
             groups, _ = read_whole(disk)
             assert groups == long_log.groups[: len(groups)], (name, size)
@@ -109,7 +105,7 @@ def test_changed_bytes_under_right_checksums_never_end_in_anything_but_our_error
     random_source = random.Random(seed)
     names = list(long_log.disk.files)
     for _ in range(700):
-        disk = copy_of(long_log.disk)
+        disk = MemoryDisk(long_log.disk.files)
         name = random_source.choice(names)
         page_no = random_source.randrange(1, len(disk.files[name]) // PAGE_SIZE)
         page = bytearray(disk.files[name][page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE])

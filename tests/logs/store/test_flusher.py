@@ -10,6 +10,7 @@ from ibbmaster.logs.store.flusher import make_file
 from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from tests.logs.store.conftest import OvertakenLock
 from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.machinery.stores import feed, new_store
@@ -18,28 +19,20 @@ FIRST = "binlog-000000.ibb"
 SMALL = {"max_file_bytes": 4 * PAGE_SIZE, "state_interval_bytes": PAGE_SIZE}
 
 
-class CountingDisk(SimulatedDisk):
-    """Counts what costs more the more files there are."""
-
-    lists = 0
-
-    def list(self):
-        self.lists += 1
-        return super().list()
-
-
 @pytest.mark.parametrize("is_store", [True, False], ids=["a store", "an import"])
 def test_files_are_begun_without_a_look_at_those_there_are(is_store):
-    disk = CountingDisk()
+    disk, lists = SimulatedDisk(), []
+    disk.list = lambda: lists.append(1) or SimulatedDisk.list(disk)
     with new_store(disk, **SMALL) if is_store else BinlogWriter(disk, **SMALL) as log, ExitStack() as stack:
         if is_store:
             stack.enter_context(Background(log))
         end = log.end if is_store else lambda: log.end
         feed(log, range(1, 20), 3000)
-        before, lists = end(), disk.lists
+        before = end()
+        lists.clear()
         feed(log, range(20, 200), 3000)
         assert end()[0] > before[0] + 2
-        assert disk.lists == lists
+        assert lists == []
 
 
 @pytest.mark.parametrize("is_sparse", [False, True])
@@ -89,22 +82,6 @@ def test_files_that_were_only_copied_are_durable_before_the_log_goes_on_in_them(
     assert [disk.durable_files()[name] for name in names] == [source.files()[name] for name in names]
 
 
-class ThenAnother:
-    """A lock behind whose owner another thread waits: it goes on as soon as the lock is given back."""
-
-    def __init__(self, lock, another):
-        self._lock, self._another = lock, another
-
-    def __enter__(self):
-        return self._lock.__enter__()
-
-    def __exit__(self, *error):
-        self._lock.__exit__(*error)
-        if any(error):
-            another, self._another = self._another, lambda: None
-            another()
-
-
 @pytest.mark.parametrize(
     ("verb", "call"), [("checkpoint", "sync"), ("write_pages", "write"), ("make_file", "create"), ("begin", "sync")]
 )
@@ -127,7 +104,7 @@ def test_who_waited_while_a_sync_failed_does_not_sync_again(verb, call):
     disk.fail = fail
     if verb == "begin":
         store._writer.redo.is_begun = False
-    flusher.lock = ThenAnother(flusher.lock, another)
+    flusher.lock = OvertakenLock(flusher.lock, behind_error=another)
     with pytest.raises(StoreError, match="planted"):
         flusher.make_file(9, 4) if verb == "make_file" else getattr(flusher, verb)()
     assert outcomes == ["failed"]

@@ -28,9 +28,9 @@ from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.position import LOG_START
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.watch import DirectoryWatch
-from tests.machinery.events import XID_EVENT, make_event, new_group
+from tests.machinery.events import numbers_of
 from tests.machinery.killed_writer import killed_writer
-from tests.machinery.stores import feed
+from tests.machinery.stores import bytes_at, feed
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 16, state_interval_bytes=1 << 14, redo_bytes=1 << 20, full_disk_retry_s=0)
 GROWTH_S = 60  # nothing takes as long
@@ -72,10 +72,6 @@ def into_files(store, numbers=(), size=700):
     store.sync()
 
 
-def rest_of(reader):
-    return [group.gtid.seq_no for group in iter(reader.next_group, None)]
-
-
 def reader_of(engine, position=""):
     return engine.groups(engine.seek(GtidPosition.parse(position)))
 
@@ -100,10 +96,10 @@ def test_an_empty_directory_is_an_empty_log_until_a_writer_comes(tmp_path):
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         into_files(store, range(1, 20))
         grow_to(engine, "0-1-19")
-        assert rest_of(reader) == list(range(1, 20))
+        assert numbers_of(reader) == list(range(1, 20))
         into_files(store, range(20, 300))
         grow_to(engine, "0-1-299")
-        assert rest_of(reader) == list(range(20, 300))
+        assert numbers_of(reader) == list(range(20, 300))
     assert not list(tmp_path.glob("*lock*"))
 
 
@@ -156,7 +152,7 @@ def test_it_is_in_no_writers_way_whoever_comes_first(tmp_path):
         with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
             feed(store, range(first, first + 100))
         grow_to(engine, f"0-1-{first + 99}")
-    assert rest_of(reader_of(engine)) == list(range(1, 301))
+    assert numbers_of(reader_of(engine)) == list(range(1, 301))
 
 
 def test_what_a_killed_writer_has_left_in_its_redo_log_is_served_and_nothing_is_changed(tmp_path, caplog):
@@ -166,19 +162,19 @@ def test_what_a_killed_writer_has_left_in_its_redo_log_is_served_and_nothing_is_
     engine = FollowedDirectory(RealDisk(tmp_path))
     assert str(engine.state()) == "0-1-155"
     reader = reader_of(engine)
-    assert rest_of(reader) == list(range(1, 156))
+    assert numbers_of(reader) == list(range(1, 156))
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == before
     (line,) = [record.getMessage() for record in caplog.records if "redo log" in record.getMessage()]
     assert "groups are in the redo log of a writer that is gone, and are served from there" in line
     killed_writer(tmp_path, 156, 300)
     grow_to(engine, "0-1-299")
-    assert rest_of(reader) == list(range(156, 300))
+    assert numbers_of(reader) == list(range(156, 300))
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
-        assert rest_of(reader) == []
+        assert numbers_of(reader) == []
         into_files(store, range(300, 400))
         grow_to(engine, "0-1-399")
-        assert rest_of(reader) == list(range(300, 400))
-    assert rest_of(reader_of(engine, "0-1-150"))[-250:] == list(range(150, 400))
+        assert numbers_of(reader) == list(range(300, 400))
+    assert numbers_of(reader_of(engine, "0-1-150"))[-250:] == list(range(150, 400))
 
 
 @pytest.mark.parametrize("count", [1, 20, 60, 300])
@@ -186,15 +182,15 @@ def test_a_redo_log_is_not_mixed_with_what_the_next_writer_writes(tmp_path, monk
     killed_writer(tmp_path, 1, 156)
     engine = FollowedDirectory(RealDisk(tmp_path))
     reader = reader_of(engine)
-    assert rest_of(reader) == list(range(1, 156))
+    assert numbers_of(reader) == list(range(1, 156))
     monkeypatch.setattr(followed, "LOOK_PERIOD_S", float("inf"))  # the writer is back before it is noticed
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         into_files(store, range(156, 156 + count))
-        found = rest_of(reader)
-        assert rest_of(reader_of(engine))[:155] == list(range(1, 156))
+        found = numbers_of(reader)
+        assert numbers_of(reader_of(engine))[:155] == list(range(1, 156))
         monkeypatch.setattr(followed, "LOOK_PERIOD_S", 0.01)
         grow_to(engine, f"0-1-{155 + count}")
-        assert found + rest_of(reader) == list(range(156, 156 + count))
+        assert found + numbers_of(reader) == list(range(156, 156 + count))
 
 
 def test_of_a_writer_that_lives_what_is_durable_is_seen_at_once_and_nothing_else(tmp_path):
@@ -206,11 +202,11 @@ def test_of_a_writer_that_lives_what_is_durable_is_seen_at_once_and_nothing_else
         assert str(engine.state()) == "0-1-3"
         reader = reader_of(engine)
         feed(store, range(4, 9))
-        assert rest_of(reader) == [1, 2, 3]
+        assert numbers_of(reader) == [1, 2, 3]
         assert str(engine.state()) == "0-1-3"
         store.sync()
         assert engine.wait_for_growth(GROWTH_S)
-        assert rest_of(reader) == [4, 5, 6, 7, 8]
+        assert numbers_of(reader) == [4, 5, 6, 7, 8]
         assert store.status().checkpoint_lsn < store.status().lsn, "nothing had to come into the files for that"
 
 
@@ -230,7 +226,7 @@ def test_it_follows_over_segments_that_are_begun_anew_flushes_and_checkpoints(me
                 case 1:
                     into_files(store)
             assert str(engine.state()) == f"0-1-{last}"
-            found += rest_of(reader)
+            found += numbers_of(reader)
             assert len(found) == last
     assert found == list(range(1, last + 1))
 
@@ -264,7 +260,7 @@ def test_segments_that_are_begun_anew_before_any_read_of_two_looks_are_no_reset(
             engine = FollowedDirectory(disk)
             go_on()
             reader = reader_of(engine)
-            found = rest_of(reader)
+            found = numbers_of(reader)
             go_on()  # what the follower has read of the redo log does not go on
             disk.go_on = go_on
             for number in (first, second):
@@ -272,7 +268,7 @@ def test_segments_that_are_begun_anew_before_any_read_of_two_looks_are_no_reset(
                 engine.look(is_urgent=True)
             disk.at = -1
             engine.look(is_urgent=True)
-            found += rest_of(reader)
+            found += numbers_of(reader)
             assert engine.reset_count == 0, f"reads {first} and {second}"
             assert found == list(range(1, next(numbers))), f"reads {first} and {second}"
             engine.close()
@@ -283,13 +279,13 @@ def test_a_reset_of_a_writer_that_lives_is_seen_in_its_redo_log(tmp_path):
         feed(store, range(1, 200))
         engine = FollowedDirectory(RealDisk(tmp_path))
         reader = reader_of(engine)
-        assert len(rest_of(reader)) == 199
+        assert len(numbers_of(reader)) == 199
         store.reset(GtidState.parse("0-1-500"))
         feed(store, [501])
         assert str(engine.state()) == "0-1-501"
         with pytest.raises(PositionPurgedError, match="the log was reset"):
             reader.next_group()
-        assert rest_of(reader_of(engine, "0-1-500")) == [501]
+        assert numbers_of(reader_of(engine, "0-1-500")) == [501]
 
 
 def test_a_reset_ends_no_reader_that_began_behind_it_whatever_was_missed_of_the_redo_log(tmp_path):
@@ -301,10 +297,10 @@ def test_a_reset_ends_no_reader_that_began_behind_it_whatever_was_missed_of_the_
         feed(store, range(1, 20))
         engine.look()
         reader = reader_of(engine)
-        assert rest_of(reader) == list(range(1, 20))
+        assert numbers_of(reader) == list(range(1, 20))
         feed(store, range(20, 1000))  # both segments are begun anew
         assert str(engine.state()) == "0-1-999"
-        assert rest_of(reader) == list(range(20, 1000))
+        assert numbers_of(reader) == list(range(20, 1000))
 
 
 def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_is_seen(memory_path, pytestconfig):
@@ -323,34 +319,34 @@ def test_a_killed_writer_takes_back_nothing_that_was_seen_and_what_is_recovered_
         for _ in range(rng.randrange(1, 300)):
             acknowledged = int(writer.stdout.readline())
             if not rng.randrange(4):
-                for seq_no in rest_of(reader):
+                for seq_no in numbers_of(reader):
                     assert seq_no == seen + 1
                     seen = seq_no
                 engine.wait_for_growth(0.0)
-        seen += len(rest_of(reader))
+        seen += len(numbers_of(reader))
         os.kill(writer.pid, signal.SIGKILL)
         acknowledged = max([acknowledged, *map(int, writer.stdout.read().split())])
         writer.wait()
         writer.stdout.close()
         while seen < acknowledged and durability is not Durability.LATER:  # a kill loses nothing that was written
             engine.wait_for_growth(GROWTH_S)
-            seen += len(rest_of(reader))
+            seen += len(numbers_of(reader))
         engine.look(is_urgent=True)  # it may have been killed between a write and its acknowledgement
-        seen += len(rest_of(reader))
+        seen += len(numbers_of(reader))
     with BinlogStore(RealDisk(memory_path), OPTIONS) as store:
-        assert rest_of(store.groups(store.seek(GtidPosition()))) == list(range(1, seen + 1))
+        assert numbers_of(store.groups(store.seek(GtidPosition()))) == list(range(1, seen + 1))
 
 
 def test_a_redo_log_that_does_not_apply_is_told_once_and_the_files_are_served(tmp_path, caplog):
     with BinlogStore(RealDisk(tmp_path), OPTIONS) as store:
         feed(store, range(1, 10))
-    kept = {name: (tmp_path / name).read_bytes() for name in SEGMENT_NAMES}
+    kept = bytes_at(tmp_path)
     for name in SEGMENT_NAMES:
         os.unlink(tmp_path / name)
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 16, state_interval_bytes=1 << 14) as writer:
         feed(writer, range(10, 20))
-    for name, content in kept.items():
-        (tmp_path / name).write_bytes(content)
+    for name in SEGMENT_NAMES:
+        (tmp_path / name).write_bytes(kept[name])
     engine = FollowedDirectory(RealDisk(tmp_path))
     for _ in range(3):
         engine.look(is_urgent=True)
@@ -375,7 +371,7 @@ def test_a_reset_ends_readers_and_the_new_log_is_served(tmp_path, state):
         assert str(engine.state()) == state
         into_files(store, range(501, 520))
         grow_to(engine, "0-1-519")
-        assert rest_of(reader_of(engine, state)) == list(range(501, 520))
+        assert numbers_of(reader_of(engine, state)) == list(range(501, 520))
 
 
 @pytest.mark.parametrize("is_followed", [True, False], ids=["seen as it grew", "there at first"])
@@ -401,7 +397,7 @@ def test_a_shorter_log_of_others_written_over_the_files_in_place_is_another_log(
     engine.look(is_urgent=True)
     with pytest.raises(PositionPurgedError, match="the log was reset"):
         reader.next_group()
-    assert rest_of(reader_of(engine)) == list(range(70, 75))
+    assert numbers_of(reader_of(engine)) == list(range(70, 75))
 
 
 def test_a_purge_ends_the_readers_whose_files_are_gone_and_no_others(tmp_path):
@@ -412,17 +408,17 @@ def test_a_purge_ends_the_readers_whose_files_are_gone_and_no_others(tmp_path):
         grow_to(engine, "0-1-99")
         slow, quick = reader_of(engine), reader_of(engine)
         assert slow.next_group().gtid.seq_no == 1
-        assert rest_of(quick) == list(range(1, 100))
+        assert numbers_of(quick) == list(range(1, 100))
         into_files(store, range(100, 500))
         grow_to(engine, "0-1-499")
-        assert rest_of(quick) == list(range(100, 500))
+        assert numbers_of(quick) == list(range(100, 500))
         assert store.purge(PurgeRequest(to_file_no=quick.file_no)).file_nos
         engine.look(is_urgent=True)
         with pytest.raises(PositionPurgedError, match=r"binlog-000000.ibb was removed while it was read"):
             slow.next_group()
         into_files(store, range(500, 600))
         grow_to(engine, "0-1-599")
-        assert rest_of(quick) == list(range(500, 600))
+        assert numbers_of(quick) == list(range(500, 600))
         with pytest.raises(PositionPurgedError):
             reader_of(engine)
 
@@ -452,13 +448,13 @@ def test_a_reader_at_the_very_end_of_a_file_that_is_flushed_and_purged_goes_on(t
         store.flush()
         grow_to(engine, "0-1-9")
         reader = reader_of(engine)
-        assert rest_of(reader) == list(range(1, 10))
+        assert numbers_of(reader) == list(range(1, 10))
         feed(store, range(10, 20))
         store.purge(PurgeRequest(to_file_no=1))
         engine.look(is_urgent=True)
         into_files(store)
         grow_to(engine, "0-1-19")
-        assert rest_of(reader) == list(range(10, 20))
+        assert numbers_of(reader) == list(range(10, 20))
 
 
 READ_ONLY = """
@@ -503,15 +499,10 @@ def test_a_read_only_mount_is_served(tmp_path):
         with BinlogStore(RealDisk(source), OPTIONS) as store:
             feed(store, range(50, 60))
         grow_to(engine, "0-1-59")
-        assert rest_of(reader_of(engine)) == list(range(1, 60))
+        assert numbers_of(reader_of(engine)) == list(range(1, 60))
     finally:
         engine.close()
         subprocess.run(["umount", mount], check=True)
-
-
-def write(store, first, count):
-    for number in range(first, first + count):
-        store.write_direct(*new_group(number, make_event(23, 1, bytes(500)), XID_EVENT))
 
 
 def numbers(log, ranges):
@@ -524,7 +515,7 @@ def test_every_durable_group_is_read_range_by_range_while_it_is_written_and_afte
         with closing(WrittenDirectory(disk)) as planner:
             begin, last, late = LOG_START, 0, 0
             for count in (1, 10, 300, 900):
-                write(store, last + 1, count)
+                feed(store, range(last + 1, last + count + 1), 500)
                 end = planner.end()
                 ranges = planner.ranges(begin, end, size=32 << 10)
                 with closing(WrittenDirectory(RealDisk(tmp_path))) as worker:
@@ -538,15 +529,11 @@ def test_every_durable_group_is_read_range_by_range_while_it_is_written_and_afte
         assert numbers(worker, ranges) == list(range(1, last + 1))
 
 
-def test_a_directory_without_a_writer_has_no_redo_log(fixtures):
-    assert not has_redo_log(RealDisk(fixtures / "ibb/xa-and-ddl"))
-
-
 @pytest.mark.parametrize("read", ["ranges", "state"])
 def test_a_log_that_is_only_in_the_redo_log_of_a_killed_writer_is_read(tmp_path, read):
     (tmp_path / "log").mkdir()
     with closing(BinlogStore(RealDisk(tmp_path / "log"), LARGER)) as store:
-        write(store, 1, 5)
+        feed(store, range(1, 6), 500)
         shutil.copytree(tmp_path / "log", tmp_path / "copy")
     with closing(WrittenDirectory(RealDisk(tmp_path / "copy"))) as log:
         if read == "state":

@@ -255,8 +255,8 @@ class Life:
 
     def judge(self, first):
         """What is left can be read to the last byte, in the judge's opinion."""
-        found = check_log({name: data for name, data in self.disk.files().items() if name.startswith("binlog-")})
-        assert [group.events for group in found.groups] == [events for events, at in self.groups if at >= first]
+        found = [group.events for group in check_log(self.disk.files()).groups]
+        assert found == [events for events, at in self.groups if at >= first]
 
     def expected(self, numbers, request):
         """Where the log is to begin by what was asked for, and where it may."""

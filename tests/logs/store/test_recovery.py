@@ -10,35 +10,18 @@ from ibbmaster.logs.store.redo_log import scan_redo
 from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
 from ibbmaster.storage.ibb.page import PAGE_SIZE, seal_page
 from tests.logs.store.conftest import flipped
-from tests.machinery.events import make_event, new_group
+from tests.machinery.events import numbers_in, numbers_of
 from tests.machinery.simulated_disk import SimulatedDisk
-from tests.machinery.stores import SMALL_FILES, new_store, open_files
+from tests.machinery.stores import SMALL_FILES, feed, new_store, open_files
 
 FIRST = "binlog-000000.ibb"
-
-
-def feed(store, seq_no, size):
-    store.write_direct(*new_group(seq_no, make_event(160, 1, bytes([seq_no % 256]) * size)))
-
-
-def exhaust(reader, found=None):
-    """Read to the end; the sequence numbers go into `found` as they come."""
-    found = [] if found is None else found
-    while (group := reader.next_group()) is not None:
-        found.append(group.gtid.seq_no)
-    return found
-
-
-def numbers(engine):
-    return exhaust(engine.groups(engine.start_of_file()))
 
 
 def log_of(count, *, size=9000, closed):
     """The files of a log with so many groups; closed, so that the redo log is not needed, or as a crash leaves it."""
     disk = SimulatedDisk()
     store = new_store(disk, SMALL_FILES)
-    for seq_no in range(1, count + 1):
-        feed(store, seq_no, size)
+    feed(store, range(1, count + 1), size)
     if closed:
         store.close()
     return disk.files()
@@ -82,14 +65,14 @@ def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_who
         sector = page_no * PAGE_SIZE + 512 * rng.randrange(32)
         data[sector : sector + 512] = bytes(512)  # as if it had never been written
         store, _ = start({**crashed, name: bytes(data)})
-        assert numbers(store) == list(range(1, 31)), (name, sector)
+        assert numbers_in(store) == list(range(1, 31)), (name, sector)
 
 
 def test_a_damaged_page_in_the_middle_is_found_by_the_reader_that_reaches_it(closed):
     store, _ = start(flipped(closed, "binlog-000000.ibb", 3 * PAGE_SIZE + 100))
     reader = store.groups(store.seek(GtidPosition()))
     with pytest.raises(FormatError, match=r"binlog-000000\.ibb page 3"):
-        exhaust(reader)
+        numbers_of(reader)
     assert store.groups(store.seek(GtidPosition.parse("0-1-20"))).next_group() is not None
 
 
@@ -109,19 +92,18 @@ def test_every_bit_of_a_header_that_a_start_reads_is_guarded(closed):
                 start(flipped(closed, "binlog-000002.ibb", byte, 1 << bit))
 
 
-def test_files_swapped_by_name_are_refused(closed):
+def test_files_that_are_swapped_or_missing_are_refused_by_name(closed, crashed):
     one, two = "binlog-000001.ibb", "binlog-000002.ibb"
     with pytest.raises(FormatError, match="file number"):
         start({**closed, one: closed[two], two: closed[one]})
+    with pytest.raises(MissingFileError, match=r"binlog-000001\.ibb is missing"):
+        start(without(closed, one))
+    with pytest.raises(IbbMasterError, match=r"binlog-00000"):
+        start(without(crashed, two, "binlog-000003.ibb"))  # the redo log has changes for them
 
 
 def without(files, *names):
     return {name: data for name, data in files.items() if name not in names}
-
-
-def test_a_missing_file_in_the_middle_is_refused_by_name(closed):
-    with pytest.raises(MissingFileError, match=r"binlog-000001\.ibb is missing"):
-        start(without(closed, "binlog-000001.ibb"))
 
 
 # As mysql-test/suite/binlog_in_engine/recovery_no_prealloc.test
@@ -137,12 +119,7 @@ def test_a_missing_newest_file_is_refused_as_the_state_would_go_back(closed):
 
 def test_missing_oldest_files_are_purged_files(closed):
     store, _ = start(without(closed, "binlog-000000.ibb"))
-    assert numbers(store)[-1] == 30
-
-
-def test_a_missing_file_that_the_redo_log_has_changes_for_is_refused(crashed):
-    with pytest.raises(IbbMasterError, match=r"binlog-00000"):
-        start(without(crashed, "binlog-000002.ibb", "binlog-000003.ibb"))
+    assert numbers_in(store)[-1] == 30
 
 
 # As mysql-test/suite/binlog_in_engine/recovery_no_prealloc.test
@@ -158,7 +135,7 @@ def test_what_a_start_refuses_can_be_read_up_to_the_damage(closed):
     directory = open_files(SimulatedDisk(flipped(closed, name, last * PAGE_SIZE + 20)))
     reader, found = directory.groups(directory.start_of_file(0)), []
     with pytest.raises(FormatError, match=rf"binlog-000002\.ibb page {last}"):
-        exhaust(reader, found)
+        found += (group.gtid.seq_no for group in iter(reader.next_group, None))
     assert found == list(range(1, len(found) + 1))
     assert len(found) > 20
 
@@ -177,7 +154,7 @@ def test_a_page_with_a_right_checksum_and_other_content_is_not_what_the_redo_log
 def test_stray_names_are_left_alone(closed):
     stray = {"binlog-1.ibb": b"x", "binlog-000001.ibb.bak": b"y", "binlog-99999999999999999999.ibb": b"z", "notes": b""}
     store, disk = start({**closed, **stray})
-    assert numbers(store) == list(range(1, 31))
+    assert numbers_in(store) == list(range(1, 31))
     store.close()
     assert {name: disk.files()[name] for name in stray} == stray
 
@@ -188,10 +165,9 @@ def test_groups_behind_a_flush_are_recovered_before_any_checkpoint(monkeypatch):
     feed(store, 1, 100)
     monkeypatch.setattr(store._writer, "checkpoint", lambda: None)  # the power fails before it
     store.flush()
-    feed(store, 2, 100)
-    feed(store, 3, 100)
+    feed(store, (2, 3), 100)
     again, _ = start(disk.files())
-    assert numbers(again) == [1, 2, 3]
+    assert numbers_in(again) == [1, 2, 3]
 
 
 def test_a_redo_log_is_not_applied_to_the_files_of_another_log(crashed):
@@ -200,25 +176,15 @@ def test_a_redo_log_is_not_applied_to_the_files_of_another_log(crashed):
         start({**files, **{name: crashed[name] for name in SEGMENT_NAMES}})
 
 
-class BeginningDisk(SimulatedDisk):
-    """A disk that remembers what was there when the first binlog file was made."""
-
-    begun = None
-
-    def create(self, name):
-        if name == FIRST and self.begun is None:
-            self.begun = self.files()
-        super().create(name)
-
-
 @pytest.mark.parametrize("found", ["nothing", "zeros", "a log", "no header"])
 def test_a_redo_log_of_a_log_that_was_never_begun_goes_with_no_file_that_has_data(found):
-    disk = BeginningDisk()
+    disk, begun = SimulatedDisk(), []
+    disk.fail = lambda verb, name: (verb, name) == ("create", FIRST) and begun.append(disk.files())
     with new_store(disk, SMALL_FILES) as store:
         store.sync()
     whole = disk.files()[FIRST]
     data = {"nothing": None, "zeros": bytes(len(whole)), "a log": whole, "no header": b"U" * len(whole)}[found]
-    left = SimulatedDisk({**disk.begun, **({} if data is None else {FIRST: data})})
+    left = SimulatedDisk({**begun[0], **({} if data is None else {FIRST: data})})
     if found in ("nothing", "zeros"):
         with new_store(left, SMALL_FILES) as store:
             assert not len(store.state())

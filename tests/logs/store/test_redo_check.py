@@ -13,18 +13,14 @@ from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.killed_writer import killed_writer
-from tests.machinery.stores import feed
+from tests.machinery.stores import bytes_at, feed
 
 OPTIONS = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17, redo_bytes=4 << 20)
 
 
-def copy_of(disk):
-    return MemoryDisk({name: bytes(content) for name, content in disk.files.items()})
-
-
 def test_verify_tells_what_a_killed_store_has_in_its_redo_log(tmp_path, capsys):
     killed_writer(tmp_path, 1, 156, 50)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = bytes_at(tmp_path)
     assert main(["verify", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "applies, 155 event groups are not in the files yet, GTID state with them [0-1-155]" in out
@@ -33,7 +29,7 @@ def test_verify_tells_what_a_killed_store_has_in_its_redo_log(tmp_path, capsys):
     redo = json.loads(capsys.readouterr().out)["redo_log"]
     assert (redo["event_groups"], redo["gtid_state"], redo["applies"]) == (155, "0-1-155", True)
     assert redo["bytes"] == redo["end_lsn"] - redo["first_lsn"] > 155 * 100
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert bytes_at(tmp_path) == before
     assert main(["recover", str(tmp_path)]) == 0
     assert main(["verify", str(tmp_path), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
@@ -66,13 +62,13 @@ def test_the_groups_that_are_in_the_redo_log_alone_are_counted(count):
     store.checkpoint()
     store.sync()
     feed(store, range(30, 30 + count))
-    report = check_redo(copy_of(disk))
+    report = check_redo(MemoryDisk(disk.files))
     assert (report.group_count, str(report.gtid_state), report.problem) == (count, f"0-1-{29 + count}", None)
     store.write_pages()  # some of them are in the files now
-    report = check_redo(copy_of(disk))
+    report = check_redo(MemoryDisk(disk.files))
     assert report.group_count <= count
     store.close()
-    report = check_redo(copy_of(disk))
+    report = check_redo(MemoryDisk(disk.files))
     assert (report.group_count, report.problem) == (0, None)
 
 
@@ -89,10 +85,10 @@ def test_a_reset_and_a_flush_in_the_redo_log_are_seen_through():
     feed(store, range(1, 30))
     store.flush()
     feed(store, range(30, 40))
-    assert check_redo(copy_of(disk)).group_count == 10
+    assert check_redo(MemoryDisk(disk.files)).group_count == 10
     store.reset()
     feed(store, range(1, 6))
-    assert str(check_redo(copy_of(disk)).gtid_state) == "0-1-5"
+    assert str(check_redo(MemoryDisk(disk.files)).gtid_state) == "0-1-5"
 
 
 def test_where_there_is_no_redo_log_nothing_is_told(tmp_path):

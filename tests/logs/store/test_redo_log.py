@@ -4,10 +4,9 @@ import pytest
 
 from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
 from ibbmaster.logs.store.redo_log import FIRST_LSN, SEGMENT_BYTES_MIN, RedoLog, scan_redo
-from ibbmaster.logs.store.redo_names import SEGMENT_NAMES, holds_log
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
 from ibbmaster.logs.store.redo_record import RECORDS_START, Checkpoint
 from ibbmaster.position import LogPosition
-from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.appender import PageChange
 from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.simulated_disk import SimulatedDisk
@@ -161,13 +160,3 @@ def test_a_record_larger_than_a_segment_makes_the_next_segment_larger(disk, log)
     log.append([change(size)])
     log.sync(log.end_lsn)
     assert scan_redo(disk).notes[-1].items() == [change(size)]
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("binlog-000000.ibb", True), ("ibbmaster-redo-1", True), ("ibbmaster-durable-end", False), ("notes.txt", False)],
-)
-def test_a_log_is_there_if_a_file_or_a_redo_log_is(tmp_path, name, expected):
-    assert not holds_log(RealDisk(tmp_path))
-    (tmp_path / name).touch()
-    assert holds_log(RealDisk(tmp_path)) == expected

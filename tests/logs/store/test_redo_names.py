@@ -8,13 +8,15 @@ from ibbmaster.storage.disk.object_directory import ObjectDirectory
 
 
 @pytest.mark.parametrize("name", SEGMENT_NAMES)
-def test_one_file_of_a_redo_log_is_one(tmp_path, name):
+def test_one_file_of_a_redo_log_is_one_and_a_log_is_there_if_a_file_or_a_redo_log_is(tmp_path, name):
+    for stray in ("ibbmaster-durable-end", "notes.txt"):
+        (tmp_path / stray).touch()
+    assert not holds_log(RealDisk(tmp_path))
     (tmp_path / "binlog-000000.ibb").touch()
-    assert not has_redo_log(RealDisk(tmp_path))
+    assert (holds_log(RealDisk(tmp_path)), has_redo_log(RealDisk(tmp_path))) == (True, False)
     (tmp_path / name).touch()
-    assert has_redo_log(RealDisk(tmp_path))
     (tmp_path / "binlog-000000.ibb").unlink()
-    assert holds_log(RealDisk(tmp_path))
+    assert (holds_log(RealDisk(tmp_path)), has_redo_log(RealDisk(tmp_path))) == (True, True)
 
 
 @pytest.mark.parametrize("name", SEGMENT_NAMES)

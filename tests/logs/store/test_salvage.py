@@ -11,7 +11,6 @@ import pytest
 from ibbmaster.commands.cli.main import main
 from ibbmaster.errors import DamageError, StoreError
 from ibbmaster.gtid import GtidState
-from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
 from ibbmaster.logs.store.salvage import salvage
 from ibbmaster.logs.store.writer import BinlogWriter
@@ -20,25 +19,17 @@ from ibbmaster.storage.ibb.xa import Xid
 from tests.damage import flip
 from tests.logs.store.conftest import flipped
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import groups_behind, gtid_of, make_event, make_gtid_event
-from tests.machinery.stores import SMALL_FILES, faults_at, new_store, open_files
+from tests.machinery.events import groups_behind, groups_of, gtid_of, make_event, make_gtid_event, numbers_in
+from tests.machinery.stores import SMALL_FILES, bytes_at, faults_at, feed, new_store, open_files
 
 
-def feed(log, numbers, size=3000, fill=0, domain_id=0):
-    for seq_no in numbers:
-        value = gtid_of(seq_no, domain_id)
-        take = log.write_direct if isinstance(log, BinlogStore) else log.write_group
-        body = bytes([(seq_no + fill) % 256]) * (size + 7 * seq_no)  # no two have the same size
-        take(value, make_gtid_event(value), [make_event(160, 1, body)])
-
-
-def groups_of(disk):
+def groups_in(disk):
     log = open_files(disk)
-    return groups_behind(log, str(log.start_of_file().state.position()))
+    return groups_of(log.groups(log.start_of_file()))
 
 
 def numbers(disk):
-    return [value.seq_no for value, _ in groups_of(disk)]
+    return numbers_in(open_files(disk))
 
 
 def salvaged(files):
@@ -68,18 +59,18 @@ def closed():
 def log_of(count):
     disk = MemoryDisk()
     with new_store(disk, SMALL_FILES) as store:
-        feed(store, range(1, count + 1))
+        feed(store, range(1, count + 1), 3300)
     return {name: content for name, content in snapshot(disk).items() if name not in SEGMENT_NAMES}
 
 
-def crashed(count=30, checkpoint_at=10):
-    """What a killed store leaves: some groups in the files, the others in the redo log."""
+def crashed():
+    """What a killed store leaves: ten groups in the files, twenty more in the redo log."""
     disk = MemoryDisk()
     store = new_store(disk, SMALL_FILES)
-    feed(store, range(1, checkpoint_at + 1))
+    feed(store, range(1, 11), 3300)
     store.checkpoint()
     store.sync()
-    feed(store, range(checkpoint_at + 1, count + 1))
+    feed(store, range(11, 31), 3300)
     return snapshot(disk)
 
 
@@ -87,32 +78,26 @@ def with_an_import_over_it(files, first, last, fill=0):
     """As a writer did that neither locked the directory nor knew the redo log."""
     disk = MemoryDisk({name: content for name, content in files.items() if name not in SEGMENT_NAMES})
     with BinlogWriter(disk, max_file_bytes=8 * PAGE_SIZE, state_interval_bytes=2 * PAGE_SIZE) as writer:
-        feed(writer, range(first, last + 1), fill=fill)
+        feed(writer, range(first, last + 1), 3300, fill=fill)
     return snapshot(disk) | {name: files[name] for name in SEGMENT_NAMES}
 
 
-def test_a_sound_log_comes_out_as_it_was(closed):
-    target, _, report = salvaged(closed)
-    assert groups_of(target) == groups_of(MemoryDisk(closed))
-    assert (report.group_count, report.losses, report.duplicates) == (60, [], 0)
-    assert str(report.gtid_state) == "0-1-60"
-
-
-def test_a_file_that_ends_early_by_a_flush_is_sound():
+def flushed():
     disk = MemoryDisk()
     with new_store(disk, SMALL_FILES) as store:
-        for first in range(1, 40, 4):
-            feed(store, range(first, first + 4))
+        for first in range(1, 60, 4):
+            feed(store, range(first, first + 4), 3300)
             store.flush()
-    target, _, report = salvaged(snapshot(disk))
-    assert numbers(target) == list(range(1, 41))
-    assert report.losses == []
+    return snapshot(disk)
 
 
-def test_groups_of_files_and_redo_log_come_out_in_order_and_once():
-    target, _, report = salvaged(crashed())
-    assert numbers(target) == list(range(1, 31))
-    assert report.losses == []
+@pytest.mark.parametrize("files", [lambda: log_of(60), flushed, crashed], ids=["closed", "flushed", "crashed"])
+def test_a_sound_log_comes_out_as_it_was(files):
+    target, _, report = salvaged(files())
+    with new_store(MemoryDisk(files()), SMALL_FILES) as store:
+        expected = groups_behind(store)
+        assert (groups_in(target), report.gtid_state) == (expected, store.state())
+    assert (report.group_count, report.losses, report.duplicates) == (len(expected), [], 0)
 
 
 def test_the_same_groups_written_over_those_of_the_redo_log_come_out_once():
@@ -128,7 +113,7 @@ def test_the_same_groups_written_over_those_of_the_redo_log_come_out_once():
 def test_other_groups_written_over_those_of_the_redo_log_are_put_aside():
     target, conflicts, report = salvaged(with_an_import_over_it(crashed(), 11, 45, fill=100))
     assert numbers(target) == list(range(1, 46))
-    assert groups_of(target)[:30] == groups_of(salvaged(crashed())[0])
+    assert groups_in(target)[:30] == groups_in(salvaged(crashed())[0])
     assert numbers(conflicts) == list(range(11, 31))
     assert report.conflict_count == len(report.losses) == 20
     assert str(report.losses[0]).endswith(
@@ -139,7 +124,7 @@ def test_other_groups_written_over_those_of_the_redo_log_are_put_aside():
 def test_files_that_went_on_behind_a_redo_log_that_was_closed_come_out_whole():
     disk = MemoryDisk()
     with new_store(disk, SMALL_FILES) as store:
-        feed(store, range(1, 31))
+        feed(store, range(1, 31), 3300)
     files = with_an_import_over_it(snapshot(disk), 31, 70)
     with pytest.raises(DamageError, match=r"the files end at .*, and the redo log at"):
         new_store(MemoryDisk(files), SMALL_FILES)
@@ -151,15 +136,15 @@ def test_files_that_went_on_behind_a_redo_log_that_was_closed_come_out_whole():
 def test_a_redo_log_of_other_files_comes_last(closed):
     other = MemoryDisk()
     with new_store(other, SMALL_FILES) as store:
-        feed(store, range(1, 200), domain_id=5)
+        feed(store, range(1, 200), 3000, domain_id=5)
     killed = MemoryDisk(snapshot(other))
     store = new_store(killed, SMALL_FILES)
-    feed(store, range(200, 210), domain_id=5)
+    feed(store, range(200, 210), 3000, domain_id=5)
     files = closed | {name: snapshot(killed)[name] for name in SEGMENT_NAMES}
     with pytest.raises(StoreError):
         new_store(MemoryDisk(files), SMALL_FILES)
     target, _, report = salvaged(files)
-    found = [str(value) for value, _ in groups_of(target)]
+    found = [str(value) for value, _ in groups_in(target)]
     assert found[:60] == [f"0-1-{number}" for number in range(1, 61)]
     assert found[-10:] == [f"5-1-{number}" for number in range(200, 210)]
     assert len(set(found)) == len(found)
@@ -296,5 +281,5 @@ main(["recover", sys.argv[1], "--salvage", sys.argv[2]])
     new = tmp_path / "new"
     assert subprocess.run([sys.executable, "-c", script, source, new], check=False).returncode == -signal.SIGKILL
     assert not new.exists()
-    assert {path.name: path.read_bytes() for path in source.iterdir()} == closed
+    assert bytes_at(source) == closed
     assert main(["recover", str(source), "--salvage", str(new)]) == 0

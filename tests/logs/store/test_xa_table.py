@@ -14,9 +14,9 @@ from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.logs.store.xa_table import XaTable
 from ibbmaster.storage.ibb.xa import Xid
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import gtid_of, make_event, make_gtid_event, new_group
+from tests.machinery.events import gtid_of, make_gtid_event
 from tests.machinery.log_checker import check_log
-from tests.machinery.stores import new_store
+from tests.machinery.stores import bytes_at, feed, new_store
 from tests.machinery.workload import xid_bytes
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "ibb-mariadb"
@@ -52,14 +52,9 @@ def test_there_are_only_so_many(monkeypatch):
     assert table.size_max == 4 * xa_table.ENTRY_SIZE_MAX
 
 
-def written(disk):
-    return {name: bytes(data) for name, data in disk.files.items() if name.endswith(".ibb")}
-
-
 def in_bulk(disk):
     with BinlogWriter(disk, **SIZES) as writer:
-        for seq_no in range(1001, 1021):
-            writer.write_group(*new_group(seq_no, make_event(160, 1, bytes(9000))))
+        feed(writer, range(1001, 1021), 9000)
     return disk
 
 
@@ -72,7 +67,7 @@ def salvaged(disk):
 @pytest.mark.parametrize("brought", [lambda disk: disk, in_bulk, salvaged], ids=["as it is", "in bulk", "salvaged"])
 def test_what_mariadb_s_own_engine_has_prepared_in_files_before_the_active_one_waits_for_its_end(brought):
     """It writes no redo log of ours: the files alone tell of the five, the oldest of them first."""
-    files = {path.name: path.read_bytes() for path in (FIXTURES / "mixed").glob("*.ibb")}
+    files = bytes_at(FIXTURES / "mixed")
     prepared = check_log(files).prepared
     assert len(prepared) == 5
     disk = brought(MemoryDisk(files))
@@ -81,10 +76,10 @@ def test_what_mariadb_s_own_engine_has_prepared_in_files_before_the_active_one_w
         assert set(map(xid_bytes, xids)) == prepared
         store.flush()
         assert store.purge(PurgeRequest(to_file_no=store.files()[-1].file_no)).file_nos == ()  # file 0 is needed
-        before = len(check_log(written(disk)).groups)
+        before = len(check_log(disk.files).groups)
         for seq_no, xid in enumerate(xids[:3], start=2001):
             store.xa_commit(xid, gtid_of(seq_no), make_gtid_event(gtid_of(seq_no)))
         for xid in xids[3:]:
             store.xa_rollback(xid)
-    found = check_log(written(disk))
+    found = check_log(disk.files)
     assert (len(found.groups) - before, found.prepared) == (3, frozenset())
