@@ -4,7 +4,7 @@ import pytest
 
 from ibbmaster.errors import ChunkError, FormatError
 from ibbmaster.logs.log import directory as reading
-from ibbmaster.logs.log.directory import BinlogDirectory, StrictDirectory
+from ibbmaster.logs.log.directory import StrictDirectory
 from ibbmaster.logs.log.end_check import PATIENCE_S, STILL_S, EndWatch, check_unbroken, cut_error, page_behind
 from ibbmaster.logs.log.event_groups import EventGroupReader
 from ibbmaster.logs.log.fault import Totals
@@ -15,18 +15,24 @@ from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 from tests.built_logs import sealed_page
 from tests.machinery.disk import MemoryDisk
+from tests.machinery.events import numbers_in, numbers_of
 from tests.machinery.stores import new_store, open_files
 
 NAME = "binlog-000000.ibb"
 
 
+def filled(log, event, page_no, file_no=0):
+    """Write groups that reach over page borders until a page is begun."""
+    while (log.appender.file_no, log.appender.page_no) < (file_no, page_no):
+        seq_no = len(log.groups) + 1
+        log.commit(f"0-1-{seq_no}", event(5000 + seq_no % 7, fill=seq_no % 2))
+    return log
+
+
 @pytest.fixture(params=[3, 5, 9], ids="page {} is lost".format)
 def torn_log(request, new_log, event):
     """One file of 40 pages, groups that reach over page borders, ten pages full, one of them blank."""
-    log, seq_no = new_log(size_pages=40, interval_pages=16), 0
-    while log.appender.page_no < 11:
-        seq_no += 1
-        log.commit(f"0-1-{seq_no}", event(5000))
+    log = filled(new_log(size_pages=40, interval_pages=16), event, 11)
     log.put(request.param, bytes(PAGE_SIZE))
     log.lost_page = request.param
     return log
@@ -64,11 +70,6 @@ def wait_at(watch, clock, end, seconds):
         watch.check(end)
 
 
-def read_on(reader):
-    while reader.next_group() is not None:
-        pass
-
-
 def poll(reader, clock, *, seconds):
     """Ask ten times a second for more, and get nothing."""
     for _ in range(seconds * 10):
@@ -78,10 +79,10 @@ def poll(reader, clock, *, seconds):
 
 @pytest.mark.parametrize("open_log", [BinlogWriter, new_store])
 def test_no_writer_goes_on_in_a_file_with_a_blank_page_in_its_middle(torn_log, open_log):
-    before = {name: bytes(data) for name, data in torn_log.disk.files.items()}
+    before = MemoryDisk(torn_log.disk.files).files
     with pytest.raises(FormatError, match="nothing was written here, but binlog-000000"):
         open_log(torn_log.disk, max_file_bytes=1 << 20)
-    assert {name: bytes(data) for name, data in torn_log.disk.files.items() if name in before} == before
+    assert {name: torn_log.disk.files[name] for name in before} == before
 
 
 def test_verify_names_data_behind_a_blank_page(torn_log):
@@ -93,7 +94,7 @@ def test_a_reader_waits_before_a_blank_page_and_is_told_of_damage_when_it_stays(
     clock = Clock()
     watch = watch_of_a_written_log(torn_log.disk, clock)
     reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, end_watch=watch)
-    read_on(reader)
+    numbers_of(reader)
     lost = torn_log.lost_page
     with pytest.raises(ChunkError, match=GAP.format(lost, lost + 1)):
         poll(reader, clock, seconds=10)
@@ -118,7 +119,7 @@ def test_pages_that_reach_the_disk_in_another_order_are_waited_for(new_log, even
             log.put(page_no, bytes(PAGE_SIZE))
         for _ in range(10):  # a second
             clock.now += 0.1
-            read_on(reader)
+            numbers_of(reader)
     assert late is None
     assert reader.position == log.appender.end
 
@@ -130,7 +131,7 @@ def test_who_waits_in_a_file_that_has_not_begun_does_not_keep_others_from_being_
     ahead = directory.groups(directory.start_of_file(1))
     at_end = directory.groups(directory.start_of_file(0))
     poll(ahead, clock, seconds=1)
-    read_on(at_end)
+    numbers_of(at_end)
 
     def poll_both():
         for _ in range(20):
@@ -145,14 +146,11 @@ def test_who_waits_in_a_file_that_has_not_begun_does_not_keep_others_from_being_
 
 
 def test_a_blank_page_inside_a_closed_file_is_damage_at_once(new_log, event):
-    log, seq_no = new_log(size_pages=8), 0
-    while log.appender.file_no < 2:
-        seq_no += 1
-        log.commit(f"0-1-{seq_no}", event(5000))
+    log = filled(new_log(size_pages=8), event, 0, file_no=2)
     log.put(4, bytes(PAGE_SIZE))
     reader = EventGroupReader(log.disk, file_no=0, page_no=1)
     with pytest.raises(ChunkError, match=GAP.format(4, 5)):
-        read_on(reader)
+        numbers_of(reader)
 
 
 def test_an_older_image_of_a_page_is_damage_where_more_lies_behind_it(new_log, event):
@@ -177,9 +175,11 @@ def test_bytes_behind_the_end_on_the_same_page_are_damage(new_log, event):
 
 
 def test_data_in_the_next_file_without_its_header_is_behind_the_end(long_log):
+    """Else an archive without a redo log would silently lose its newest file."""
     long_log.put(0, bytes(PAGE_SIZE), file_no=2)
-    with pytest.raises(ChunkError, match=r"binlog-000002\.ibb page 1 has data"):
-        BinlogWriter(long_log.disk)
+    for read in (BinlogWriter, lambda disk: numbers_in(open_files(disk))):
+        with pytest.raises(ChunkError, match=r"binlog-000002\.ibb page 1 has data"):
+            read(long_log.disk)
 
 
 def test_a_file_that_is_ready_costs_nothing_where_it_has_holes_and_is_read_once_where_it_has_zeros(
@@ -229,10 +229,9 @@ def test_a_directory_that_is_waited_for_wakes_its_readers_to_be_told(torn_log):
 
 
 def test_a_sound_end_is_an_end(long_log):
-    disk = MemoryDisk({name: bytes(data) for name, data in long_log.disk.files.items()})
-    disk.create("binlog-000003.ibb")
-    disk.allocate("binlog-000003.ibb", 4 * PAGE_SIZE)
-    open_files(disk).check_end()
+    long_log.disk.create("binlog-000003.ibb")
+    long_log.disk.allocate("binlog-000003.ibb", 4 * PAGE_SIZE)
+    open_files(long_log.disk).check_end()
 
 
 def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monkeypatch):
@@ -244,10 +243,8 @@ def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monk
 
 
 def test_a_hole_in_files_that_nobody_writes_is_told_at_once_with_the_last_group_before_it(torn_log):
-    directory = open_files(torn_log.disk)
-    reader = directory.groups(directory.start_of_file())
     with pytest.raises(ChunkError, match=GAP.format(torn_log.lost_page, torn_log.lost_page + 1)) as told:
-        read_on(reader)
+        numbers_in(open_files(torn_log.disk))
     assert [gtid for gtid, _ in torn_log.groups if f"the last group before it is {gtid}" in str(told.value)]
 
 
@@ -257,7 +254,7 @@ def test_a_reader_that_stops_before_a_certain_end_is_told_at_once(torn_log):
     watch = watch_of_a_written_log(torn_log.disk, Clock(), known_end=lambda: end, is_certain=True)
     reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, end_watch=watch)
     with pytest.raises(ChunkError, match=GAP.format(torn_log.lost_page, torn_log.lost_page + 1)):
-        read_on(reader)
+        numbers_of(reader)
 
 
 def test_a_reader_is_not_told_of_an_end_that_moved_while_it_read(new_log, event):
@@ -279,7 +276,7 @@ def test_a_reader_before_an_end_that_another_has_seen_waits_while_the_files_are_
     end = torn_log.appender.end
     watch = watch_of_a_written_log(torn_log.disk, clock, known_end=lambda: end)
     reader = EventGroupReader(torn_log.disk, file_no=0, page_no=1, end_watch=watch)
-    read_on(reader)
+    numbers_of(reader)
     assert reader.expects_more
     assert not watch.is_due()
     begun = clock.now
@@ -299,23 +296,10 @@ def test_a_range_that_is_not_read_to_its_end_is_damaged(torn_log):
     assert "nothing was written here, but" in told[0]
 
 
-def test_a_newest_file_whose_header_was_lost_is_behind_the_end_for_readers_too(long_log):
-    """Else an archive without a redo log would silently lose its newest file."""
-    long_log.put(0, bytes(PAGE_SIZE), file_no=2)
-    directory = open_files(long_log.disk)
-    reader = directory.groups(directory.start_of_file())
-    with pytest.raises(ChunkError, match=r"binlog-000002\.ibb page 1 has data"):
-        read_on(reader)
-
-
 @pytest.fixture
 def log(new_log, event):
     """One file, whose first twelve pages are full; some of them end with zeros of an event."""
-    log, seq_no = new_log(size_pages=40, interval_pages=4), 0
-    while log.appender.page_no < 13:
-        seq_no += 1
-        log.commit(f"0-1-{seq_no}", event(3000 + seq_no, fill=seq_no % 2))
-    return log
+    return filled(new_log(size_pages=40, interval_pages=4), event, 13)
 
 
 DAMAGE = {
@@ -369,17 +353,13 @@ def test_a_file_that_was_cut_in_its_data_is_damaged_for_readers_writers_and_veri
     said = rf"binlog-000000\.ibb page {size // PAGE_SIZE} offset 0: the file has {size} bytes"
     assert any(said.replace("\\", "")[:40] in str(fault) for fault in verify(log.disk, Totals()))
     if size == 3 * PAGE_SIZE:
-        directory = BinlogDirectory(log.disk)
-        reader = directory.groups(directory.start_of_file())
-        with pytest.raises(ChunkError, match=said):
-            read_on(reader)
-        with pytest.raises(ChunkError, match=said):
-            directory.check_end()
-        with pytest.raises(ChunkError, match=said):
-            BinlogWriter(log.disk)
+        directory = open_files(log.disk)
+        for read in (lambda: numbers_in(directory), directory.check_end, lambda: BinlogWriter(log.disk)):
+            with pytest.raises(ChunkError, match=said):
+                read()
 
 
 def test_a_reader_that_began_inside_a_file_is_told_that_its_end_was_cut_off(new_paged_log):
     reader = EventGroupReader(cut(new_paged_log(size_pages=8), 5), file_no=0, page_no=2)
     with pytest.raises(ChunkError, match="page 5 offset 0: the file has 81920 bytes, its header says 131072"):
-        read_on(reader)
+        numbers_of(reader)

@@ -13,11 +13,11 @@ from ibbmaster.storage.ibb.commit import CommitHeader, OobStream, encode_commit_
 from ibbmaster.storage.ibb.oob import OobForest
 from ibbmaster.storage.ibb.page import DATA_SIZE
 from tests.built_logs import sealed_page
+from tests.machinery.events import groups_of
 
 
 def read_all(disk, file_no=0, page_no=1):
-    reader = EventGroupReader(disk, file_no=file_no, page_no=page_no)
-    return [(group.gtid, group.gtid_event + b"".join(group.body)) for group in iter(reader.next_group, None)]
+    return groups_of(EventGroupReader(disk, file_no=file_no, page_no=page_no))
 
 
 # As mysql-test/suite/binlog_in_engine/mysqlbinlog.test

@@ -90,32 +90,31 @@ def test_each_damage_of_what_nodes_and_commit_records_say_is_found_as_ever(large
     assert faulty > 50
 
 
-def test_no_more_nodes_are_held_than_some(monkeypatch):
+NODES = {  # of a forest, what is open behind each of its nodes
+    "more than are held": [SplitState()] * 3,
+    "inside an event": [SplitState(left=1)],
+    "inside the head of an event": [SplitState(head=b"x")],
+    "what nobody knows": [None],
+}
+
+
+@pytest.mark.parametrize("ends", NODES.values(), ids=NODES)
+def test_a_forest_has_not_passed_with(monkeypatch, ends):
     monkeypatch.setattr(page_checks, "NODES_MAX", 2)
     passed, forest = PassedNodes(), OobForest()
-    for number in range(3):
+    for number, end in enumerate(ends):
         ref = LogPosition.on_page(0, 2 + number)
-        passed.take(ref, forest.next_node(), lambda begin: SplitState())
+        passed.take(ref, forest.next_node(), lambda begin, end=end: end)
         forest.add(ref)
     assert not passed.are_whole_events([forest.stream()])
 
 
-@pytest.mark.parametrize("end", [SplitState(left=1), SplitState(head=b"x"), None])
-def test_what_does_not_end_between_events_has_not_passed(end):
-    passed, forest = PassedNodes(), OobForest()
-    ref = LogPosition.on_page(0, 2)
-    passed.take(ref, forest.next_node(), lambda begin: end)
-    forest.add(ref)
-    assert not passed.are_whole_events([forest.stream()])
-
-
 def test_a_node_that_names_another_than_the_one_before_has_not_passed():
-    passed = PassedNodes()
-    places = [LogPosition.on_page(0, 2 + number) for number in range(3)]
-    passed.take(places[0], OobNode(node_index=0, left=None, right=None), lambda begin: SplitState())
-    passed.take(places[1], OobNode(node_index=2, left=None, right=places[0]), lambda begin: SplitState())
-    forest = OobForest()
-    forest.add(places[0])
+    passed, forest = PassedNodes(), OobForest()
+    first, third = LogPosition.on_page(0, 2), LogPosition.on_page(0, 3)
+    passed.take(first, OobNode(node_index=0, left=None, right=None), lambda begin: SplitState())
+    passed.take(third, OobNode(node_index=2, left=None, right=first), lambda begin: SplitState())
+    forest.add(first)
     forest.next_node()
-    forest.add(places[1])
+    forest.add(third)
     assert not passed.are_whole_events([forest.stream()])

@@ -45,6 +45,11 @@ def log(tmp_path):
                 self.writable.append(f"0-1-{self.count}", one, database="d")
             return self
 
+        def begin_anew(self):
+            self.writable.reset()
+            self.count = 0
+            return self
+
         def schema(self, *, is_written=True, **given):
             return LoggedSchema(self.writable.engine, cache=HistoryCache(self.path, is_written=is_written), **given)
 
@@ -78,39 +83,42 @@ def count_folds(monkeypatch):
     return found
 
 
-def test_a_history_grows_with_its_log(log, count_folds):
+@pytest.fixture
+def folded(count_folds):
+    """The columns of the table, and how many groups are folded for them."""
+
+    def fold(schema):
+        count_folds.clear()
+        return columns(schema), len(count_folds)
+
+    return fold
+
+
+def test_a_history_grows_with_its_log(log, folded):
     schema = log.append(CREATE).schema()
-    assert columns(schema) == ["a"]
+    assert folded(schema) == (["a"], 1)
     log.append("INSERT INTO t VALUES (1)", ADD)
-    assert columns(schema) == ["a", "b"]
-    assert columns(schema) == ["a", "b"]
-    assert len(count_folds) == 3
+    assert folded(schema) == (["a", "b"], 2)
+    assert folded(schema) == (["a", "b"], 0)
     assert schema.history().end == log.writable.engine.end()
 
 
-def test_what_is_kept_is_not_folded_again(log, count_folds):
+def test_what_is_kept_is_not_folded_again(log, folded):
     columns(log.append(CREATE, ADD).schema())
-    count_folds.clear()
-    assert columns(log.schema()) == ["a", "b"]
-    assert count_folds == []
+    assert folded(log.schema()) == (["a", "b"], 0)
     log.append("ALTER TABLE t DROP a")
-    assert columns(log.schema()) == ["b"]
-    assert len(count_folds) == 1
+    assert folded(log.schema()) == (["b"], 1)
 
 
-def test_the_cache_of_another_log_or_a_damaged_one_leads_to_folding_anew(log, count_folds):
+def test_the_cache_of_another_log_or_a_damaged_one_leads_to_folding_anew(log, folded):
     cache = log.path / CACHE_FILE
     columns(log.append(CREATE, ADD).schema())
     kept = cache.read_bytes()
-    log.writable.reset()
-    log.count = 0
-    log.append("CREATE TABLE t (z INT)", "DROP TABLE IF EXISTS x", "DROP TABLE IF EXISTS y")
+    log.begin_anew().append("CREATE TABLE t (z INT)", "DROP TABLE IF EXISTS x", "DROP TABLE IF EXISTS y")
     assert columns(log.schema()) == ["z"]
     for content in (kept, kept[:-1], b"", b"\xff" * 100):
         cache.write_bytes(content)
-        count_folds.clear()
-        assert columns(log.schema()) == ["z"]
-        assert len(count_folds) == 3
+        assert folded(log.schema()) == (["z"], 3)
 
 
 def test_rows_define_tables_from_when_they_are_needed(tmp_path, count_folds):
@@ -134,8 +142,7 @@ def test_rows_define_tables_from_when_they_are_needed(tmp_path, count_folds):
 def test_a_log_that_began_anew_is_folded_anew(log):
     schema = log.append(CREATE, ADD).schema()
     assert columns(schema) == ["a", "b"]
-    log.writable.reset()
-    log.count = 0
+    log.begin_anew()
     assert columns(schema) is None
     log.append("CREATE TABLE t (z INT)")
     assert columns(schema) == ["z"]
@@ -151,14 +158,12 @@ def test_what_was_purged_stays_known_while_it_is_kept(log):
     assert columns(schema) == columns(log.schema()) == ["a"]
 
 
-def test_other_rules_or_another_base_fold_anew(log, count_folds, monkeypatch):
+def test_other_rules_or_another_base_fold_anew(log, folded, monkeypatch):
     columns(log.append(CREATE).schema())
     base = SchemaCatalog(tables={("d", "older"): TableVersion(database="d", name="older")})
     assert columns(log.schema(base=base), "older") == []
     monkeypatch.setattr(schema_history, "_code", lambda: "other")
-    count_folds.clear()
-    assert columns(log.schema()) == ["a"]
-    assert len(count_folds) == 1
+    assert folded(log.schema()) == (["a"], 1)
 
 
 def test_what_the_base_holds_already_is_passed_over(log):
@@ -168,17 +173,15 @@ def test_what_the_base_holds_already_is_passed_over(log):
     assert columns(log.schema(base=base, behind=GtidPosition.parse("0-1-1"))) == ["a"]
 
 
-def test_who_only_reads_leaves_the_directory_as_it_is_and_takes_what_its_writer_keeps(log, count_folds):
+def test_who_only_reads_leaves_the_directory_as_it_is_and_takes_what_its_writer_keeps(log, folded):
     log.append(CREATE)
     assert columns(log.schema(is_written=False)) == ["a"]
     assert not (log.path / CACHE_FILE).exists()
     columns(log.schema())
-    count_folds.clear()
-    assert columns(log.schema(is_written=False)) == ["a"]
-    assert count_folds == []
+    assert folded(log.schema(is_written=False)) == (["a"], 0)
 
 
-def test_who_only_reads_a_long_log_keeps_its_history_among_the_caches_of_the_user(log, count_folds, caches):
+def test_who_only_reads_a_long_log_keeps_its_history_among_the_caches_of_the_user(log, folded, caches):
     log.append(CREATE)
     columns(log.schema(is_written=False))
     assert not caches.exists()  # folded again as soon as it was read
@@ -186,21 +189,16 @@ def test_who_only_reads_a_long_log_keeps_its_history_among_the_caches_of_the_use
     log.append(ADD)
     assert columns(log.schema(is_written=False)) == ["a", "b"]
     assert not (log.path / CACHE_FILE).exists()
-    count_folds.clear()
-    assert columns(log.schema(is_written=False)) == ["a", "b"]
-    assert count_folds == []
+    assert folded(log.schema(is_written=False)) == (["a", "b"], 0)
 
 
-def test_of_two_caches_the_one_that_is_of_this_log_is_taken(log, count_folds, caches):
+def test_of_two_caches_the_one_that_is_of_this_log_is_taken(log, folded):
     log.append(CREATE)
     log.writable.flush()
     columns(log.append(ADD).schema(is_written=False))
-    log.writable.reset()
-    log.count = 0
+    log.begin_anew()
     columns(log.append("CREATE TABLE t (z INT)").schema())
-    count_folds.clear()
-    assert columns(log.schema(is_written=False)) == ["z"]
-    assert count_folds == []
+    assert folded(log.schema(is_written=False)) == (["z"], 0)
 
 
 def test_a_directory_that_cannot_be_written_has_no_cache(log):

@@ -16,6 +16,7 @@ from ibbmaster.storage.ibb.chunk import RecordType, encode_chunk
 from ibbmaster.storage.ibb.gtid_state import encode_gtid_state
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 from tests.built_logs import header_of, sealed_page
+from tests.machinery.events import groups_of
 
 # What the format description says of its example with three files.
 VECTOR = {
@@ -214,8 +215,7 @@ def test_deleted_domains_hide_no_file_from_a_replica_without_them(new_log, event
 
 
 def read_from(directory, plan):
-    """The GTIDs behind a place."""
-    return [group.gtid for group in iter(directory.groups(plan).next_group, None)]
+    return [gtid for gtid, _ in groups_of(directory.groups(plan))]
 
 
 @pytest.mark.parametrize(("gap", "files"), [(1, 300), (7, 500), (200, 1000)])
