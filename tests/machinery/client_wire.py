@@ -10,38 +10,7 @@ from ibbmaster.replication.event.types import EventType
 from ibbmaster.replication.wire import auth, handshake, response
 from ibbmaster.replication.wire import command as commands
 from ibbmaster.replication.wire.capability import EXTENDED_SHIFT, LOW_MASK, Capability
-from ibbmaster.replication.wire.command import (
-    NUMBER_SIZE,
-    OPTION_SIZE,
-    AnyCommand,
-    BinlogDump,
-    Command,
-    InitDb,
-    MalformedCommand,
-    Ping,
-    ProcessKill,
-    QueryCommand,
-    Quit,
-    RegisterReplica,
-    ResetConnection,
-    SetOption,
-    StatementClose,
-    StatementExecute,
-    StatementFetch,
-    StatementLongData,
-    StatementPrepare,
-    StatementReset,
-    Statistics,
-    UnsupportedCommand,
-)
-from ibbmaster.replication.wire.handshake import (
-    AUTH_SWITCH_MARK,
-    COLLATION_BYTE_MAX,
-    NAME_SIZE_MAX,
-    NATIVE_PASSWORD,
-    LoginRequest,
-    TlsRequest,
-)
+from ibbmaster.replication.wire.command import Command
 from ibbmaster.replication.wire.response import COLUMNS_FOLLOW, EOF_MARK, ColumnDefinition, Eof
 from ibbmaster.storage.codec import lenenc
 from ibbmaster.storage.codec.buffer import Buffer
@@ -76,14 +45,14 @@ def answer_ed25519(password: str, nonce: bytes) -> bytes:
     return commitment + bytes(s)
 
 
-def encode_login(login: LoginRequest | TlsRequest) -> bytes:
+def encode_login(login: handshake.LoginRequest | handshake.TlsRequest) -> bytes:
     """The payload of a client's login, or of its request for TLS."""
     capabilities = login.capabilities
     extended = 0 if capabilities & Capability.MYSQL else capabilities >> EXTENDED_SHIFT
     fixed = handshake._LOGIN_FIXED.pack(
-        capabilities & LOW_MASK, login.payload_size_max, login.collation_id & COLLATION_BYTE_MAX, extended
+        capabilities & LOW_MASK, login.payload_size_max, login.collation_id & handshake.COLLATION_BYTE_MAX, extended
     )
-    if isinstance(login, TlsRequest):
+    if isinstance(login, handshake.TlsRequest):
         return fixed
     parts = [fixed, handshake._terminated(login.user)]
     if capabilities & Capability.LENENC_AUTH_DATA:
@@ -93,7 +62,7 @@ def encode_login(login: LoginRequest | TlsRequest) -> bytes:
     if capabilities & Capability.CONNECT_WITH_DB:
         parts.append(handshake._terminated(login.database or ""))
     if capabilities & Capability.PLUGIN_AUTH:
-        parts.append(handshake._terminated(login.plugin_name or NATIVE_PASSWORD))
+        parts.append(handshake._terminated(login.plugin_name or handshake.NATIVE_PASSWORD))
     if capabilities & Capability.CONNECT_ATTRIBUTES:
         texts = [lenenc.encode_bytes(text.encode()) for pair in login.attributes for text in pair]
         parts.append(lenenc.encode_bytes(b"".join(texts)))
@@ -104,9 +73,9 @@ def decode_auth_switch(payload: Buffer) -> tuple[str, bytes]:
     """Name and data of the plugin. Raises RemoteProtocolError: it is no auth switch, or the name is not terminated."""
     fields = handshake._Fields(payload, "an auth switch")
     (mark,) = fields.take(1)
-    if mark != AUTH_SWITCH_MARK:
+    if mark != handshake.AUTH_SWITCH_MARK:
         raise RemoteProtocolError(f"byte {mark:#04x} where an auth switch was expected")
-    return fields.take_text(NAME_SIZE_MAX), fields.take(fields.left)
+    return fields.take_text(handshake.NAME_SIZE_MAX), fields.take(fields.left)
 
 
 def decode_eof(payload: Buffer) -> Eof:
@@ -189,52 +158,55 @@ def decode_row(payload: Buffer, column_count: int) -> tuple[bytes | None, ...]:
     return tuple(values)
 
 
-def encode_command(command: AnyCommand) -> bytes:
+_BARE = {
+    commands.Quit: Command.QUIT,
+    commands.Statistics: Command.STATISTICS,
+    commands.Ping: Command.PING,
+    commands.ResetConnection: Command.RESET_CONNECTION,
+}
+
+
+def encode_command(command: commands.AnyCommand) -> bytes:
     """The payload of a command, as a client sends it."""
+    if isinstance(command, commands.UnsupportedCommand | commands.MalformedCommand):
+        return bytes((command.code,))
+    code, rest = _parts(command)
+    return bytes((code,)) + rest
+
+
+def _parts(command: commands.AnyCommand) -> tuple[Command, bytes]:
+    """The code of a command, and what follows it."""
     match command:
-        case Quit():
-            return bytes((Command.QUIT,))
-        case InitDb():
-            return bytes((Command.INIT_DB,)) + command.database.encode()
-        case QueryCommand():
-            return bytes((Command.QUERY,)) + command.sql
-        case Statistics():
-            return bytes((Command.STATISTICS,))
-        case ProcessKill():
-            return bytes((Command.PROCESS_KILL,)) + command.connection_id.to_bytes(NUMBER_SIZE, "little")
-        case Ping():
-            return bytes((Command.PING,))
-        case BinlogDump():
+        case commands.InitDb():
+            return Command.INIT_DB, command.database.encode()
+        case commands.QueryCommand():
+            return Command.QUERY, command.sql
+        case commands.ProcessKill():
+            return Command.PROCESS_KILL, command.connection_id.to_bytes(commands.NUMBER_SIZE, "little")
+        case commands.BinlogDump():
             fixed = commands._DUMP.pack(command.position, command.flags, command.server_id)
-            return bytes((Command.BINLOG_DUMP,)) + fixed + command.file_name.encode()
-        case RegisterReplica():
-            return b"".join(
-                (
-                    bytes((Command.REGISTER_REPLICA,)),
-                    command.server_id.to_bytes(NUMBER_SIZE, "little"),
-                    *(_short(text) for text in (command.host, command.user, command.password)),
-                    commands._REGISTER_TAIL.pack(command.port, command.rank, command.primary_id),
-                )
-            )
-        case SetOption():
-            return bytes((Command.SET_OPTION,)) + command.option.to_bytes(OPTION_SIZE, "little")
-        case ResetConnection():
-            return bytes((Command.RESET_CONNECTION,))
-        case StatementPrepare():
-            return bytes((Command.STATEMENT_PREPARE,)) + command.sql
-        case StatementExecute():
+            return Command.BINLOG_DUMP, fixed + command.file_name.encode()
+        case commands.RegisterReplica():
+            texts = b"".join(map(_short, (command.host, command.user, command.password)))
+            tail = commands._REGISTER_TAIL.pack(command.port, command.rank, command.primary_id)
+            return Command.REGISTER_REPLICA, command.server_id.to_bytes(commands.NUMBER_SIZE, "little") + texts + tail
+        case commands.SetOption():
+            return Command.SET_OPTION, command.option.to_bytes(commands.OPTION_SIZE, "little")
+        case commands.StatementPrepare():
+            return Command.STATEMENT_PREPARE, command.sql
+        case commands.StatementExecute():
             fixed = commands._EXECUTE.pack(command.statement_id, command.flags, 1)
-            return bytes((Command.STATEMENT_EXECUTE,)) + fixed + command.parameters
-        case StatementLongData():
+            return Command.STATEMENT_EXECUTE, fixed + command.parameters
+        case commands.StatementLongData():
             fixed = commands._LONG_DATA.pack(command.statement_id, command.parameter_no)
-            return bytes((Command.STATEMENT_LONG_DATA,)) + fixed + command.data
-        case StatementClose() | StatementReset():
-            code = Command.STATEMENT_CLOSE if isinstance(command, StatementClose) else Command.STATEMENT_RESET
-            return bytes((code,)) + command.statement_id.to_bytes(NUMBER_SIZE, "little")
-        case StatementFetch():
-            return bytes((Command.STATEMENT_FETCH,)) + commands._FETCH.pack(command.statement_id, 1)
-        case UnsupportedCommand() | MalformedCommand():
-            return bytes((command.code,))
+            return Command.STATEMENT_LONG_DATA, fixed + command.data
+        case commands.StatementClose():
+            return Command.STATEMENT_CLOSE, command.statement_id.to_bytes(commands.NUMBER_SIZE, "little")
+        case commands.StatementReset():
+            return Command.STATEMENT_RESET, command.statement_id.to_bytes(commands.NUMBER_SIZE, "little")
+        case commands.StatementFetch():
+            return Command.STATEMENT_FETCH, commands._FETCH.pack(command.statement_id, 1)
+    return _BARE[type(command)], b""
 
 
 def _short(text: str) -> bytes:

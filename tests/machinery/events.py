@@ -20,6 +20,7 @@ def make_gtid_event(gtid: Gtid) -> bytes:
     return make_event(162, gtid.server_id, struct.pack("<QIB", gtid.seq_no, gtid.domain_id, 0) + bytes(6))
 
 
+AROUND_GROUPS = {15: "FORMAT_DESCRIPTION", 163: "GTID_LIST", 161: "BINLOG_CHECKPOINT", 4: "ROTATE", 3: "STOP"}
 XID_EVENT = make_event(16, 1, bytes(8))
 
 
@@ -44,6 +45,17 @@ def split_events(data: bytes) -> Iterator[bytes]:
 def event_offsets(data: bytes) -> list[int]:
     """Where the events of a traditional file begin."""
     return list(itertools.accumulate(map(len, split_events(data[4:])), initial=4))[:-1]
+
+
+def group_events(data: bytes) -> Iterator[bytes]:
+    """The events of a traditional file that belong to groups, found by hand, as an engine's binlog has them."""
+    checksum_size = None
+    for event in split_events(data[4:]):
+        if checksum_size is None:
+            checksum_size = 4 * event[-5]
+        if event[4] not in AROUND_GROUPS:
+            end = len(event) - checksum_size
+            yield event[:9] + struct.pack("<II", end, 0) + event[17:end]
 
 
 def groups_of(reader: EventGroups) -> list[tuple[Gtid | None, bytes]]:

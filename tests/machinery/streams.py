@@ -12,15 +12,15 @@ from ibbmaster.replication.dump.request import DumpRequest
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.replication.wire.packet import PacketReader
 from tests.machinery.dump_sessions import session_of
+from tests.machinery.events import split_events
+from tests.machinery.ledger import GtidKey
 from tests.machinery.log_checker import CheckError, FoundLog
 
 if TYPE_CHECKING:
     from tests.machinery.life import Life
 
-GtidKey = tuple[int, int, int]
 ARTIFICIAL = {EventType.ROTATE, EventType.FORMAT_DESCRIPTION, EventType.HEARTBEAT, EventType.GTID_LIST}
 TYPE_OFFSET = 4
-LOG_POS = slice(13, 17)  # of an event: the server counts it anew
 WAIT_S = 0.02
 
 
@@ -161,11 +161,5 @@ class _Stream:
 
 
 def _comparable(events: bytes) -> bytes:
-    """Events without what the server writes anew."""
-    found = bytearray(events)
-    at = 0
-    while at < len(found):
-        size = int.from_bytes(found[at + 9 : at + 13], "little")
-        found[at + LOG_POS.start : at + LOG_POS.stop] = bytes(4)
-        at += max(size, 19)
-    return bytes(found)
+    """Events without their `log_pos`, which the server counts anew."""
+    return b"".join(event[:13] + bytes(4) + event[17:] for event in split_events(events))

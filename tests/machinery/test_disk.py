@@ -1,5 +1,3 @@
-"""A directory in memory does what one on a disk does."""
-
 from contextlib import closing
 
 from ibbmaster.errors import MissingFileError, StoreError

@@ -1,5 +1,3 @@
-"""A disk says no once, or is full for some calls, where a seed says so."""
-
 import random
 
 import pytest

@@ -1,5 +1,3 @@
-"""Random logs hold everything that a reader can meet."""
-
 from ibbmaster.logs.log.cursor import ChunkCursor
 from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.storage.ibb.chunk import RecordType

@@ -26,7 +26,7 @@ from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 from ibbmaster.tables.arrow.collecting import event_batches
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import make_event, new_group
+from tests.machinery.events import groups_of, make_event, new_group
 from tests.machinery.stores import SMALL_FILES, new_store
 
 GROUPS, BEHIND = 150, 110  # of the log; those that a consumer has that begins behind most of it
@@ -52,7 +52,6 @@ def written():
 
 
 def pages_of(files):
-    """File and number of each page with data, and the page."""
     for name, data in sorted(files.items()):
         for page_no in range(len(data) // PAGE_SIZE if name.endswith(".ibb") else 0):
             page = bytes(data[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE])
@@ -82,7 +81,7 @@ def damaged(files, images, rng):
 
 def read(log, plan):
     with closing(log.groups(plan)) as reader:
-        return [b"".join((group.gtid_event, *group.body)) for group in iter(reader.next_group, None) if group.gtid]
+        return [data for gtid, data in groups_of(reader) if gtid]
 
 
 def read_ranges(log, kernels):
@@ -99,7 +98,6 @@ def read_ranges(log, kernels):
 
 
 def judged(call):
-    """What a reader gives, or its error."""
     try:
         return call()
     except IbbMasterError as error:
@@ -117,10 +115,10 @@ def expect_right(call, wanted, what):
 def continued(make, files, **sizes):
     """The state of a log that a writer goes on with."""
     with make(MemoryDisk(files), **sizes) as writer:
-        if isinstance(writer, BinlogStore):
-            writer.check_unbroken()
-            return str(writer.state())
-        return str(writer.state)
+        if isinstance(writer, BinlogWriter):
+            return str(writer.state)
+        writer.check_unbroken()
+        return str(writer.state())
 
 
 def copied(files):

@@ -76,6 +76,16 @@ def start_feeder(directory, number):
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
+def said_until_killed(feeder, count):
+    """Kill a feeder once it has said so many lines: the last number of each verb that it has ever said."""
+    lines = [feeder.stdout.readline() for _ in range(count)]
+    feeder.kill()
+    lines += feeder.stdout.read().splitlines()
+    feeder.wait()
+    feeder.stdout.close()
+    return {verb: int(value) for verb, _, value in (line.partition(" ") for line in lines) if value.strip()}
+
+
 def kill_again_and_again(directory, seed, kills):
     """Feed one store, kill by kill, and read the whole of it in the end."""
     directory.mkdir()
@@ -91,16 +101,8 @@ def kill_again_and_again(directory, seed, kills):
         acknowledged = recovered
         replica = Replica(int(first[1]), sent)
         replica.start()
-        for _ in range(rng.randrange(1, 60)):
-            line = process.stdout.readline().split()
-            fed, acknowledged = (int(line[1]), acknowledged) if line[0] == "fed" else (fed, int(line[1]))
-        process.kill()
-        for line in process.stdout.read().splitlines():  # what it said before it died
-            verb, _, value = line.partition(" ")
-            if value:
-                fed, acknowledged = (int(value), acknowledged) if verb == "fed" else (fed, int(value))
-        process.wait()
-        process.stdout.close()
+        said = said_until_killed(process, rng.randrange(1, 60))
+        fed, acknowledged = said.get("fed", fed), said.get("ack", acknowledged)
         replica.join()
         assert replica.fault is None, where
         assert replica.latest <= fed, where
@@ -130,19 +132,10 @@ def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_ki
     try:
         replica = Replica(json.loads(server.stdout.readline())["port"], 0)
         replica.start()
-        acknowledged = 0
         for number in range(3):
             writer = start_feeder(tmp_path, number)
             assert writer.stdout.readline().startswith("port"), "the server was in its way"
-            for _ in range(40):
-                verb, value = writer.stdout.readline().split()
-                acknowledged = int(value) if verb == "ack" else acknowledged
-            writer.kill()
-            for line in writer.stdout.read().splitlines():
-                if line.startswith("ack "):
-                    acknowledged = int(line.split()[1])
-            writer.wait()
-            writer.stdout.close()
+            acknowledged = said_until_killed(writer, 40)["ack"]
             while replica.latest < acknowledged:  # what is in the redo log alone comes, too
                 assert replica.is_alive(), (replica.fault, replica.end)
                 replica.join(0.05)

@@ -26,7 +26,7 @@ from ibbmaster.storage.ibb.scan import page_chunks
 from tests.built_logs import sealed_page
 from tests.logs.store.conftest import flipped
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import make_event, new_group
+from tests.machinery.events import groups_of, make_event, new_group
 from tests.machinery.stores import SMALL_FILES, new_store, open_files
 
 FIRST, PAGES = "binlog-000000.ibb", 3
@@ -68,8 +68,7 @@ def saved(files):
     report = salvage(MemoryDisk(files), target, lambda: conflicts)
     assert [str(fault) for fault in verify(target, Totals()) if fault.is_damage] == []
     log = open_files(target)
-    found = iter(log.groups(log.start_of_file()).next_group, None)
-    return [(one.gtid, one.gtid_event + b"".join(one.body)) for one in found if one.gtid is not None], report
+    return [found for found in groups_of(log.groups(log.start_of_file())) if found[0] is not None], report
 
 
 def expect_saved(files, *, lost_pages, what, may_repeat=False):

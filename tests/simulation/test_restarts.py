@@ -17,32 +17,21 @@ class CountingDisk(RealDisk):
     calls = 0
     bytes = 0
 
-    def read(self, name, offset, size):
-        return self._count(super().read(name, offset, size))
 
-    def read_into(self, name, offset, target, *, only_cached=False):
-        self._count(target)
-        return super().read_into(name, offset, target, only_cached=only_cached)
+def counted(verb):
+    real = getattr(RealDisk, verb)
 
-    def write(self, name, offset, data):
-        super().write(name, offset, self._count(data))
-
-    def truncate(self, name, size):
-        super().truncate(name, size)
-        self._count(b"")
-
-    def sync(self, name):
-        super().sync(name)
-        self._count(b"")
-
-    def unlink(self, name):
-        super().unlink(name)
-        self._count(b"")
-
-    def _count(self, data):
+    def call(self, *given, **options):
+        found = real(self, *given, **options)
         self.calls += 1
-        self.bytes += len(data)
-        return data
+        self.bytes += sum(len(one) for one in (*given, found) if isinstance(one, (bytes, bytearray, memoryview)))
+        return found
+
+    return call
+
+
+for verb in ("read", "read_into", "write", "truncate", "sync", "unlink"):
+    setattr(CountingDisk, verb, counted(verb))
 
 
 def work_of_a_start(directory, copy):

@@ -41,8 +41,6 @@ writer.start().awaitTermination()
 
 
 class Log:
-    """A log that grows."""
-
     def __init__(self, directory):
         directory.mkdir()
         options = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=32 << 10, redo_bytes=1 << 20)
@@ -81,7 +79,6 @@ def start(tmp_path, mode):
 
 
 def finish(tmp_path):
-    """Read all that is left."""
     while start(tmp_path, "rest").wait(ENDS_WITHIN_SECONDS) != 0:
         if not is_refused(tmp_path):
             expect_slow_start(tmp_path)
@@ -102,13 +99,11 @@ def forget_checkpoint(tmp_path):
 
 
 def expect_slow_start(tmp_path):
-    """A driver has ended, and says why."""
     said = (tmp_path / ERRORS).read_text()
     assert SLOW_WORKER in said, said[-4000:]
 
 
 def workers_of(process):
-    """The Python processes in which the tasks of a driver run."""
     found = []
     for path in Path("/proc").iterdir():
         if not path.name.isdigit():

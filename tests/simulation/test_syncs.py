@@ -100,16 +100,10 @@ def strace(directory, *command):
     if probe.returncode:
         pytest.skip(f"strace is not allowed here: {probe.stderr.decode(errors='replace').strip()[-100:]}")
     output = directory / "strace"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), os.getcwd()])),
-    }
-    subprocess.run(
-        [program, "-f", "-y", "-s", "64", "-e", f"trace={CALLS}", "-o", str(output), *command],
-        check=True,
-        capture_output=True,
-        env={**environment, "IBBMASTER_KERNELS": "off"},
-    )
+    places = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), os.getcwd()]))
+    traced = [program, "-f", "-y", "-s", "64", "-e", f"trace={CALLS}", "-o", str(output), *command]
+    environment = {**os.environ, "PYTHONPATH": places, "IBBMASTER_KERNELS": "off"}
+    subprocess.run(traced, check=True, capture_output=True, env=environment)
     return output.read_text(errors="replace").splitlines()
 
 

@@ -1,5 +1,3 @@
-"""A primary that is read: what it sends is all it has promised, or an error."""
-
 import contextlib
 
 import pytest

@@ -1,5 +1,3 @@
-"""Importing traditional binlogs: every captured series comes out of the `.ibb` files event by event."""
-
 import json
 import lzma
 import random
@@ -8,6 +6,7 @@ import shutil
 import struct
 import zlib
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,11 +18,11 @@ from ibbmaster.logs.classic import convert
 from ibbmaster.storage.disk.local import RealDisk
 from tests.built_logs import captures
 from tests.damage import flip
+from tests.machinery.events import AROUND_GROUPS, event_offsets, group_events, numbers_in
 from tests.machinery.importing import import_classic
-from tests.machinery.stores import faults_at, open_files
+from tests.machinery.stores import bytes_at, faults_at, open_files
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
-AROUND_GROUPS = {15: "FORMAT_DESCRIPTION", 163: "GTID_LIST", 161: "BINLOG_CHECKPOINT", 4: "ROTATE", 3: "STOP"}
 SIZES = {  # file size, state interval
     "large files": (8 << 20, 2 << 20),
     "the smallest files": (4 * 16384, 16384),
@@ -46,19 +45,8 @@ def classic_files(series):
 
 
 def events_by_hand(series):
-    """The events of a captured series that belong to groups, as an engine binlog has them."""
     for path in classic_files(series):
-        checksum_size = None
-        with lzma.open(path) if path.suffix == ".xz" else path.open("rb") as file:  # 222 MB of some
-            file.read(4)
-            while head := file.read(19):
-                (size,) = struct.unpack_from("<I", head, 9)
-                event = head + file.read(size - 19)
-                if checksum_size is None:
-                    checksum_size = 4 * event[-5]
-                if event[4] not in AROUND_GROUPS:
-                    end = size - checksum_size
-                    yield event[:9] + struct.pack("<II", end, 0) + event[17:end]
+        yield from group_events(lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes())
 
 
 def stored_events(store, position):
@@ -82,10 +70,12 @@ def _verify_what_is_left(memory_path):
         assert faults_at(directory) == []
 
 
+def sized(max_file_bytes, state_interval_bytes):
+    return {"max_file_bytes": max_file_bytes, "state_interval_bytes": state_interval_bytes}
+
+
 def run(memory_path, *paths, sizes=SIZES["the smallest files"], append=False):
-    max_file_bytes, state_interval_bytes = sizes
-    sizes = {"max_file_bytes": max_file_bytes, "state_interval_bytes": state_interval_bytes}
-    return import_classic(paths, RealDisk(memory_path), **sizes, append=append)
+    return import_classic(paths, RealDisk(memory_path), **sized(*sizes), append=append)
 
 
 @pytest.mark.parametrize(("name", "max_file_bytes", "state_interval_bytes"), CASES.values(), ids=CASES)
@@ -123,12 +113,11 @@ def test_an_encrypted_binlog_and_wrong_sizes_leave_nothing_behind(memory_path, n
 def test_a_series_from_its_middle_begins_with_the_state_before_it(memory_path):
     run(memory_path, *classic_files(CLASSIC / "11.8" / "checksum-switch")[3:])
     store = open_files(memory_path)
-    first = GtidPosition.parse("0-1-14")
-    assert store.seek(first).state == GtidState.parse("0-1-14")
-    assert next(stored_events(store, first))[19:27] == struct.pack("<Q", 15)
-    for position in (GtidPosition.parse("0-1-13"), GtidPosition()):
+    assert store.start_of_file().state == GtidState.parse("0-1-14")
+    assert numbers_in(store)[0] == 15
+    for position in ("0-1-13", ""):
         with pytest.raises(PositionPurgedError):
-            store.seek(position)
+            store.seek(GtidPosition.parse(position))
 
 
 def test_files_of_a_crashed_server_leave_out_the_unfinished_group_with_a_notice(memory_path):
@@ -176,10 +165,10 @@ def test_progress_ends_at_the_size_of_all_files(memory_path):
 
 def test_a_log_that_is_there_is_not_touched_without_append(memory_path):
     run(memory_path, CLASSIC / "11.8" / "vectors")
-    before = {path.name: path.read_bytes() for path in memory_path.iterdir()}
+    before = bytes_at(memory_path)
     with pytest.raises(StoreError, match="holds a binlog already"):
         run(memory_path, CLASSIC / "11.8" / "vectors")
-    assert {path.name: path.read_bytes() for path in memory_path.iterdir()} == before
+    assert bytes_at(memory_path) == before
 
 
 @pytest.mark.parametrize("name", ["11.8/domains", "10.11/domains-none", "11.8/checksum-switch", "10.11/crashed"])
@@ -191,9 +180,7 @@ def test_files_may_come_one_by_one(memory_path, name):
     run(one, *files)
     for file in files:
         assert run(many, file, append=True).skipped_count == 0
-    assert {path.name: path.read_bytes() for path in many.iterdir()} == {
-        path.name: path.read_bytes() for path in one.iterdir()
-    }
+    assert bytes_at(many) == bytes_at(one)
 
 
 @pytest.mark.parametrize("name", ["11.8/domains", "11.8/checksum-switch"])
@@ -245,9 +232,7 @@ def test_every_sample_has_its_row():
 def test_a_sample_made_again_as_its_row_says_is_the_same(memory_path, name):
     row = SAMPLES[name]
     report = run(memory_path, FIXTURES / row["source"], sizes=(int(row["size"]) << 10, int(row["interval"]) << 10))
-    assert {path.name: path.read_bytes() for path in memory_path.iterdir()} == {
-        path.name: path.read_bytes() for path in (FIXTURES / "ibb" / name).iterdir()
-    }
+    assert bytes_at(memory_path) == bytes_at(FIXTURES / "ibb" / name)
     assert f"| {report.gtid_state.position()} |" in (FIXTURES / "README.md").read_text()
 
 
@@ -267,7 +252,7 @@ def imported(tmp_path, monkeypatch):
             said = import_classic(files, RealDisk(target), **options)
         except IbbMasterError as error:
             said = str(error).replace(target.name, "target")
-        return {path.name: path.read_bytes() for path in target.iterdir()}, said
+        return bytes_at(target), said
 
     return imported
 
@@ -275,22 +260,19 @@ def imported(tmp_path, monkeypatch):
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
 @pytest.mark.parametrize("sizes", [(1 << 24, 1 << 21), (1 << 18, 1 << 15), (1 << 16, 1 << 17)], ids=str)
 def test_a_capture_becomes_the_same_bytes(imported, capture, sizes):
-    options = {"max_file_bytes": sizes[0], "state_interval_bytes": sizes[1]}
-    fast = imported(classic_files(capture), is_fast=True, **options)
-    assert fast == imported(classic_files(capture), is_fast=False, **options)
+    fast = imported(classic_files(capture), is_fast=True, **sized(*sizes))
+    assert fast == imported(classic_files(capture), is_fast=False, **sized(*sizes))
 
 
 def renumbered(path, numbers):
     """A traditional file whose groups have other sequence numbers; what is behind the list counts on."""
     data = bytearray(path.read_bytes())
-    numbers, latest, offset = iter(numbers), 0, 4
-    while offset < len(data):
-        (size,) = struct.unpack_from("<I", data, offset + 9)
-        if data[offset + 4] == 162:
+    numbers, latest = iter(numbers), 0
+    for start, end in pairwise([*event_offsets(data), len(data)]):
+        if data[start + 4] == 162:
             latest = next(numbers, latest + 1)
-            struct.pack_into("<Q", data, offset + 19, latest)
-            struct.pack_into("<I", data, offset + size - 4, zlib.crc32(data[offset : offset + size - 4]))
-        offset += size
+            struct.pack_into("<Q", data, start + 19, latest)
+            struct.pack_into("<I", data, end - 4, zlib.crc32(data[start : end - 4]))
     return bytes(data)
 
 
@@ -307,9 +289,8 @@ def test_what_a_lenient_primary_wrote_is_kept_and_told(imported, tmp_path, start
     assert report.notices[-1].startswith(
         f"3 groups are not newer than what their domain had, the first is 0-1-{start + 1} at binlog.000001 "
     )
-    log = open_files(tmp_path / "target-1")
-    reader = log.groups(log.start_of_file(0))
-    assert [reader.next_group().gtid.seq_no - start for _ in offsets] == offsets
+    numbers = numbers_in(open_files(tmp_path / "target-1"))
+    assert [number - start for number in numbers[: len(offsets)]] == offsets
 
 
 @pytest.mark.parametrize("name", ["10.11/types-full-crc32", "11.8/statement", "10.11/domains", "11.8/chained"])
@@ -325,8 +306,8 @@ def test_a_flipped_bit_is_met_at_the_same_place(imported, tmp_path, name):
         place = rng.randrange(len(data))
         changed[place] ^= 1 << rng.randrange(8)
         path.write_bytes(changed[: rng.choice([len(data), len(data), place])])
-        options = {"max_file_bytes": 1 << 18, "state_interval_bytes": 1 << 15}
-        assert imported(files, is_fast=True, **options) == imported(files, is_fast=False, **options)
+        sizes = sized(1 << 18, 1 << 15)
+        assert imported(files, is_fast=True, **sizes) == imported(files, is_fast=False, **sizes)
         path.write_bytes(data)
 
 

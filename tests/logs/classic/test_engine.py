@@ -1,5 +1,3 @@
-"""Traditional files served as they are: the same groups as after an import, found by the same positions."""
-
 import json
 from contextlib import closing
 from pathlib import Path
@@ -21,16 +19,11 @@ from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.storage.disk.local import RealDisk
 from tests.built_logs import captures
 from tests.damage import flip
+from tests.machinery.events import groups_behind
 from tests.machinery.importing import import_classic
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 CAPTURES = ["10.11/domains", "11.8/domains", "10.11/checksum-switch", "10.11/crashed", "11.8/large-commit"]
-
-
-def groups_from(engine, position=""):
-    """GTID and bytes of every group a replica at a position has to read."""
-    reader = engine.groups(engine.seek(GtidPosition.parse(position)))
-    return [(group.gtid, group.gtid_event + b"".join(group.body)) for group in iter(reader.next_group, None)]
 
 
 @pytest.mark.parametrize("capture", CAPTURES)
@@ -38,7 +31,7 @@ def test_groups_and_state_are_those_of_an_import(tmp_path, capture):
     classic = ClassicBinlog([CLASSIC / capture])
     import_classic([CLASSIC / capture], RealDisk(tmp_path), max_file_bytes=1 << 20)
     imported = BinlogDirectory(RealDisk(tmp_path))
-    assert groups_from(classic) == groups_from(imported)
+    assert groups_behind(classic) == groups_behind(imported)
     assert classic.state() == imported.state()
     expected = json.loads((CLASSIC / capture / "expected.json").read_text())
     assert set(str(classic.state().position()).split(",")) == set(expected["gtid_binlog_pos_after"].split(","))
@@ -46,12 +39,12 @@ def test_groups_and_state_are_those_of_an_import(tmp_path, capture):
 
 def test_a_position_is_found_in_the_newest_file_that_begins_before_it():
     engine = ClassicBinlog([CLASSIC / "10.11" / "domains"])
-    groups = groups_from(engine)
+    groups = groups_behind(engine)
     for end in range(0, len(groups), 10):
-        rest = groups_from(engine, str(GtidState(gtid for gtid, _ in groups[:end]).position()))
+        rest = groups_behind(engine, str(GtidState(gtid for gtid, _ in groups[:end]).position()))
         assert rest == groups[len(groups) - len(rest) :]
         assert len(rest) >= len(groups) - end
-    assert len(groups_from(engine, str(engine.state().position()))) < 20
+    assert len(groups_behind(engine, str(engine.state().position()))) < 20
 
 
 def test_a_position_before_the_oldest_file_is_refused_with_its_reason():
@@ -116,7 +109,6 @@ def many_files(tmp_path):
 
 @pytest.fixture
 def heads(monkeypatch):
-    """Of which files the heads were read."""
     found = []
     monkeypatch.setattr(following, "head_of", lambda file: (found.append(file.name), head_of(file))[1])
     return found

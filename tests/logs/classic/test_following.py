@@ -1,5 +1,3 @@
-"""Traditional files that others write meanwhile: a fresh look finds nothing else, whatever they do."""
-
 import random
 import shutil
 

@@ -1,5 +1,3 @@
-"""Ways to pack a file: each by its name, and unpacked in steps of any size; and directories known by names."""
-
 import gzip
 import importlib
 import lzma
@@ -66,12 +64,6 @@ HELD = {  # files of a directory -> whether they are traditional ones
 def test_a_directory_is_known_by_the_names_in_it(tmp_path, names, is_traditional):
     for name in names:
         (tmp_path / name).touch()
+        assert holds_traditional(tmp_path / name) is not name.endswith(".ibb")  # a file alone
     assert holds_traditional(tmp_path) is is_traditional
-
-
-def test_a_file_is_traditional_unless_it_is_one_of_the_engine(tmp_path):
-    for name in ("binlog.index", "binlog-000000.ibb"):
-        (tmp_path / name).touch()
-    assert holds_traditional(tmp_path / "binlog.index")
-    assert not holds_traditional(tmp_path / "binlog-000000.ibb")
     assert not holds_traditional(tmp_path / "nowhere")

@@ -1,5 +1,3 @@
-"""Files that kernels write are those that the reference writes, byte for byte."""
-
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +14,7 @@ from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.storage.disk.local import RealDisk
 from tests.built_logs import captures
 from tests.damage import flip
+from tests.machinery.stores import bytes_at
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 CLASSIC = FIXTURES / "classic"
@@ -46,7 +45,7 @@ def written(monkeypatch, tmp_path, ready):
                 report = export_traditional(log.engine, RealDisk(target), like, max_file_bytes=size)
         except IbbMasterError as error:
             return str(error), len(alone)
-        return (report, {path.name: path.read_bytes() for path in target.iterdir()}), len(alone)
+        return (report, bytes_at(target)), len(alone)
 
     real = series_writer.ClassicWriter.write_group
     monkeypatch.setattr(series_writer.ClassicWriter, "write_group", lambda *given: (alone.append(0), real(*given))[1])

@@ -1,5 +1,3 @@
-"""Which files there are, in which order, and their bytes."""
-
 import gzip
 import importlib
 import lzma
@@ -44,6 +42,7 @@ def names(*paths):
 def test_files_are_sorted_by_the_number_in_their_name(tmp_path):
     paths = make(tmp_path, "b.1000000", "b.000010", "b.000009", "b.999999.xz")
     assert names(*paths) == ["b.000009", "b.000010", "b.999999", "b.1000000"]
+    assert names(*make(tmp_path, "copy-of-binlog")) == ["copy-of-binlog"]
 
 
 def test_a_directory_gives_the_files_of_its_one_binlog(tmp_path):
@@ -84,11 +83,7 @@ def test_the_last_file_is_left_out_exactly_while_its_head_cannot_be_read(tmp_pat
     last.write_bytes(WHOLE[:100])
     with pytest.raises(ClassicFormatError, match="the file ends inside its head"):
         head_of(find_series([last])[0])
-
-
-def test_a_file_before_the_last_one_is_never_left_out(tmp_path):
-    make(tmp_path, "b.000001", "b.000003")
-    (tmp_path / "b.000002").write_bytes(WHOLE[:100])
+    make(tmp_path, "b.000003")  # of those before the last one none is left out
     assert names(tmp_path) == ["b.000001", "b.000002", "b.000003"]
 
 
@@ -105,15 +100,25 @@ def test_a_log_of_mysql_is_called_one(tmp_path, event_type):
         head_of(find_series([tmp_path])[0])
 
 
-def test_a_directory_with_two_binlogs_is_refused(tmp_path):
-    make(tmp_path, "binlog.000001", "relay-bin.000001")
-    with pytest.raises(StoreError, match=r"more than one binlog \(binlog, relay-bin\)"):
-        names(tmp_path)
+REFUSED = {  # the files that there are, what is named, the error
+    "two binlogs": (["binlog.000001", "relay-bin.000001"], [""], r"more than one binlog \(binlog, relay-bin\)"),
+    "a directory without one": ([], [""], "holds no traditional binlog"),
+    "nothing at all": ([], [], "no binlog file was named"),
+    "a number twice": (["b.000001", "b.000001.xz"], ["b.000001", "b.000001.xz"], r"b\.000001\.xz have the same number"),
+    "no number, and others": (["copy-of-binlog", "b.000001"], ["copy-of-binlog", "b.000001"], "has no number"),
+    "a missing file": ([], ["missing.000001"], "is not a file"),
+    "a missing index": ([], ["missing.index"], "is not a file"),
+    "a fifo that nobody writes": ([], ["fifo.000001"], "is not a file"),
+}
 
 
-def test_a_directory_without_binlogs_is_refused(tmp_path):
-    with pytest.raises(StoreError, match="holds no traditional binlog"):
-        names(tmp_path)
+@pytest.mark.parametrize(("made", "named", "problem"), REFUSED.values(), ids=REFUSED)
+def test_what_is_no_binlog_is_refused(tmp_path, made, named, problem):
+    make(tmp_path, *made)
+    if named == ["fifo.000001"]:
+        os.mkfifo(tmp_path / "fifo.000001")
+    with pytest.raises(MissingFileError if problem == "is not a file" else StoreError, match=problem):
+        names(*(tmp_path / name for name in named))
 
 
 def test_an_index_file_names_files_beside_it_wherever_the_server_had_them(tmp_path):
@@ -127,10 +132,8 @@ def test_an_index_file_names_files_beside_it_wherever_the_server_had_them(tmp_pa
 
 def test_an_index_file_may_name_files_elsewhere(tmp_path):
     (tmp_path / "data").mkdir()
-    [path] = make(tmp_path / "data", "b.000001")
-    index = tmp_path / "b.index"
-    index.write_text(f"{path}\n")
-    assert names(index) == ["b.000001"]
+    (tmp_path / "b.index").write_text(f"{make(tmp_path / 'data', 'b.000001')[0]}\n")
+    assert names(tmp_path / "b.index") == ["b.000001"]
 
 
 @pytest.mark.parametrize("text", ["./b.000007\n", "b.\0\n", "..\n", "\n"])
@@ -138,30 +141,6 @@ def test_an_index_file_that_names_no_file_is_refused(tmp_path, text):
     (tmp_path / "b.index").write_text(text)
     with pytest.raises(StoreError, match="there is no such file" if text.strip() else "names no file"):
         names(tmp_path / "b.index")
-
-
-@pytest.mark.parametrize("name", ["missing.000001", "missing.index", "fifo.000001"])
-def test_a_missing_path_is_refused_and_a_fifo_without_waiting_for_its_writer(tmp_path, name):
-    os.mkfifo(tmp_path / "fifo.000001")
-    with pytest.raises(MissingFileError, match="is not a file"):
-        names(tmp_path / name)
-
-
-def test_nothing_at_all_is_refused():
-    with pytest.raises(StoreError, match="no binlog file was named"):
-        names()
-
-
-def test_the_same_number_twice_is_refused(tmp_path):
-    with pytest.raises(StoreError, match=r"b\.000001 and .*b\.000001\.xz have the same number"):
-        names(*make(tmp_path, "b.000001", "b.000001.xz"))
-
-
-def test_a_name_without_number_stands_only_alone(tmp_path):
-    [plain, numbered] = make(tmp_path, "copy-of-binlog", "b.000001")
-    assert names(plain) == ["copy-of-binlog"]
-    with pytest.raises(StoreError, match="has no number"):
-        names(plain, numbered)
 
 
 def read_all(path, size):

@@ -1,7 +1,6 @@
-"""Traditional files as they are written: heads, ends, places, and what they cannot hold."""
-
 import struct
 import tracemalloc
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -16,7 +15,7 @@ from ibbmaster.replication.event.header import decode_event_header, encode_event
 from ibbmaster.replication.event.rows.partial import encode_fragments
 from ibbmaster.replication.event.types import EventFlag, EventType
 from ibbmaster.storage.disk.local import RealDisk
-from tests.machinery.events import gtid_of, make_gtid_event
+from tests.machinery.events import event_offsets, gtid_of, make_gtid_event
 
 CLASSIC = PROFILES["classic-11.8"]
 NEAR = {"server_id": 1, "timestamp": 1000}
@@ -33,17 +32,21 @@ def gtid_event(seq_no):
 
 @pytest.fixture
 def disk(tmp_path):
-    disk = RealDisk(tmp_path)
-    yield disk
-    disk.close()
+    with closing(RealDisk(tmp_path)) as disk:
+        yield disk
+
+
+@pytest.fixture
+def writer(disk):
+    """One that has begun its first file."""
+    writer = ClassicWriter(disk, CLASSIC)
+    writer.begin_file(**NEAR)
+    return writer
 
 
 def headers(path):
-    data, offset, found = path.read_bytes(), 4, []
-    while offset < len(data):
-        found.append(decode_event_header(data, offset))
-        offset += found[-1].size
-    return found
+    data = path.read_bytes()
+    return [decode_event_header(data, offset) for offset in event_offsets(data)]
 
 
 def types_in(path):
@@ -53,9 +56,7 @@ def types_in(path):
 HEAD = [EventType.FORMAT_DESCRIPTION, EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT]
 
 
-def test_a_file_is_in_use_until_it_is_ended(disk, tmp_path):
-    writer = ClassicWriter(disk, CLASSIC)
-    writer.begin_file(**NEAR)
+def test_a_file_is_in_use_until_it_is_ended(writer, tmp_path):
     path = tmp_path / "binlog.000001"
     assert headers(path)[0].flags & EventFlag.IN_USE
     writer.write_group(gtid_event(1), [XID])
@@ -109,9 +110,7 @@ def test_each_event_says_where_it_ends_as_its_server_does(disk, tmp_path, profil
     assert offset == len(data)
 
 
-def test_memory_does_not_grow_with_an_event(disk):
-    writer = ClassicWriter(disk, CLASSIC)
-    writer.begin_file(**NEAR)
+def test_memory_does_not_grow_with_an_event(writer):
     head, piece = row_event(0)[:19], bytes(1 << 16)
     head = head[:9] + struct.pack("<I", 19 + 512 * len(piece)) + head[13:]
     tracemalloc.start()
@@ -121,9 +120,7 @@ def test_memory_does_not_grow_with_an_event(disk):
     assert peak < 4 << 20
 
 
-def test_fragments_of_row_events_are_put_together_for_servers_that_do_not_know_them(disk, tmp_path):
-    writer = ClassicWriter(disk, CLASSIC)
-    writer.begin_file(**NEAR)
+def test_fragments_of_row_events_are_put_together_for_servers_that_do_not_know_them(writer, tmp_path):
     whole = row_event(5000)
     fragments = list(encode_fragments(whole, 1000))
     assert len(fragments) > 3
@@ -145,9 +142,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("body", "problem"), BROKEN.values(), ids=BROKEN)
-def test_what_traditional_files_cannot_hold_is_an_error(disk, body, problem):
-    writer = ClassicWriter(disk, CLASSIC)
-    writer.begin_file(**NEAR)
+def test_what_traditional_files_cannot_hold_is_an_error(writer, body, problem):
     with pytest.raises(EventError) as error:
         writer.write_group(gtid_event(1), body)
     assert str(error.value) == problem

@@ -1,5 +1,3 @@
-"""Traditional files as a primary sends them: every byte of them, from every event on, also as they grow."""
-
 import lzma
 import random
 import shutil
@@ -16,6 +14,7 @@ from ibbmaster.errors import ClassicFormatError, GapError, MissingEventError, Po
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.logs.classic.engine import ClassicBinlog
 from ibbmaster.replication.event.types import EventType
+from tests.machinery.events import event_offsets
 
 CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 CAPTURES = sorted(
@@ -42,21 +41,11 @@ def as_sent(path):
     return bytes(data)
 
 
-def borders_of(data):
-    """Where events begin in a file."""
-    found, offset = [], 4
-    while offset < len(data):
-        found.append(offset)
-        offset += struct.unpack_from("<I", data, offset + 9)[0]
-    return found
-
-
 def stored_from(engine, file_no=0, offset=4):
     return closing(engine.stored_groups(engine.start_of_file(file_no), offset))
 
 
 def read_on(groups, found):
-    """Append what there is, file by file."""
     while (group := groups.next_group()) is not None:
         found.setdefault(group.start.file_no, bytearray(b"\xfebin"))
         found[group.start.file_no] += group.gtid_event + b"".join(group.body)
@@ -76,7 +65,7 @@ def test_every_event_is_a_place_to_begin_at(capture):
     engine = ClassicBinlog([capture])
     for file_no, path in enumerate(files_of(capture)):
         data = bytes_of(path)
-        borders = borders_of(data)
+        borders = event_offsets(data)
         for offset in {*rng.sample(borders, min(len(borders), BORDERS_MAX)), *borders[:6], *borders[-4:]}:
             with stored_from(engine, file_no, offset) as groups:
                 head = groups.next_group()
@@ -91,7 +80,7 @@ def test_every_event_is_a_place_to_begin_at(capture):
 def test_no_other_offset_is(name):
     engine = ClassicBinlog([CLASSIC / name])
     data = files_of(CLASSIC / name)[-1].read_bytes()
-    borders = {*borders_of(data), len(data)}
+    borders = {*event_offsets(data), len(data)}
     last = engine.end().file_no
     for offset in range(5, len(data) + 1):
         with stored_from(engine, last, offset) as groups:
@@ -212,7 +201,7 @@ def test_what_a_server_had_begun_in_a_middle_file_when_it_crashed_is_passed_over
         whole = [group.gtid for group in log.groups()]
     first, path, *others = files_of(tmp_path)
     data, found = path.read_bytes(), {}
-    *_, last = borders = borders_of(data)  # a ROTATE
+    *_, last = borders = event_offsets(data)  # a ROTATE
     start, end = next((at, behind) for at, behind in pairwise(borders) if data[at + 4] == EventType.GTID)
     data = bytearray(data[:last] + begun_at(last, begun, data[start:end]))
     data[FLAGS_AT] |= 1

@@ -1,5 +1,3 @@
-"""What verification says of traditional files is what readers of them say."""
-
 import random
 import shutil
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""A dump on disk: its tables, its rows and its position, or one line that says what is missing."""
-
 import os
 
 import pytest

@@ -1,5 +1,3 @@
-"""Where a writer goes on: the place at the end of the log, and the states there."""
-
 import pytest
 
 from ibbmaster.errors import FormatError, StoreError

@@ -1,5 +1,3 @@
-"""A directory that is read: what it costs to know where the log ends, and to begin reading, whatever its size."""
-
 from collections import Counter
 
 import pytest
@@ -57,8 +55,6 @@ class CountedDisk(MemoryDisk):
 
 
 class Feeder:
-    """Writes groups into a disk."""
-
     def __init__(self, disk, **shape):
         self.disk = disk
         self.writer = BinlogWriter(disk, **{**SHAPE, **shape})
@@ -188,17 +184,6 @@ def test_to_begin_reading_costs_the_same_in_one_file_as_in_a_thousand(disk, feed
     assert reads_of_many <= reads_of_one + 2 * 10  # two for each halving of a thousand files
 
 
-def test_state_records_and_headers_are_read_once(disk, feeder):
-    feeder.feed(1000)
-    log = BinlogDirectory(disk)
-    wanted = [GtidPosition.parse(f"0-1-{number}") for number in range(1, feeder.seq_no, 100)]
-    found = [log.seek(position) for position in wanted]
-    again = [log.seek(position) for position in wanted]
-    assert [plan.position for plan in again] == [plan.position for plan in found]
-    assert sum(plan.page_reads for plan in found) > len(wanted)
-    assert max(plan.page_reads for plan in again) <= 1  # that has no state yet
-
-
 def test_names_are_read_again_when_a_file_is_made_or_removed(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), **SHAPE) as writer:
         log = BinlogDirectory(RealDisk(tmp_path))
@@ -319,7 +304,6 @@ def many_files(new_log, event):
 
 
 def gtids_in(log, *, is_strict):
-    """File and GTID of each group."""
     on_fault = damage_handler(is_strict=is_strict)
     ranges = log.ranges(LOG_START, log.end(), size=WHOLE_FILE)
     return [(group.start.file_no, group.gtid) for one in ranges for group in log.groups_in(one, on_fault=on_fault)]

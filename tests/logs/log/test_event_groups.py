@@ -1,5 +1,3 @@
-"""Reading whole groups in commit order, with bounded memory, behind a writer and over file borders."""
-
 import tracemalloc
 
 import pytest
@@ -90,11 +88,7 @@ def test_a_group_whose_end_is_not_written_yet_is_waited_for(new_log, event):
 def test_an_empty_file_that_is_ready_for_later_ends_the_log(long_log):
     long_log.disk.create("binlog-000003.ibb")
     long_log.disk.allocate("binlog-000003.ibb", 4 * 16384)
-    assert read_all(long_log.disk) == long_log.groups
-
-
-def test_a_zero_page_at_the_end_of_a_closed_file_is_passed_over(long_log):
-    long_log.disk.allocate("binlog-000001.ibb", 3 * 16384)
+    long_log.disk.allocate("binlog-000001.ibb", 3 * 16384)  # a page of zeros at the end of a closed file
     assert read_all(long_log.disk) == long_log.groups
 
 

@@ -1,5 +1,3 @@
-"""What a verification finds, in a line."""
-
 from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.position import LogPosition
 

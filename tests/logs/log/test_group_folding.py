@@ -1,5 +1,3 @@
-"""Groups put into a schema history: once, however often that is broken off."""
-
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -144,7 +142,6 @@ def told(found, first=1):
 
 
 def batch(**options):
-    """As a batch query reads it."""
     parsed = parse_options({"table": "d.t", **options})
     fields = find_fields(parsed)
     return [row for task in plan_tasks(parsed, fields) for part in read_task(task) for row in part.to_pylist()]

@@ -1,10 +1,9 @@
-"""A log takes a group only if it is newer than what its domain has, or continues it; what it has is compared."""
-
 import itertools
 import shutil
 import struct
 import zlib
 from contextlib import closing, contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.xa import Xid
 from tests.machinery.disk import MemoryDisk
-from tests.machinery.events import groups_behind, make_event, make_gtid_event, split_events
+from tests.machinery.events import event_offsets, groups_behind, make_event, make_gtid_event, split_events
 from tests.machinery.importing import import_classic
 from tests.machinery.stores import bytes_at, faults_at, open_files
 from tests.machinery.tables import rows_of
@@ -233,9 +232,8 @@ def log_of(files, directory):
 def with_other_contents(path, wanted, other):
     """Change an event that holds some bytes, under a right checksum."""
     data = bytearray(path.read_bytes())
-    found, start = data.index(wanted), 4
-    while (end := start + struct.unpack_from("<I", data, start + 9)[0]) <= found:
-        start = end
+    found = data.index(wanted)
+    start, end = next(place for place in pairwise([*event_offsets(data), len(data)]) if found < place[1])
     data[found : found + len(wanted)] = other
     struct.pack_into("<I", data, end - 4, zlib.crc32(data[start : end - 4]))
     path.write_bytes(data)
@@ -257,9 +255,8 @@ def test_files_that_continue_a_log_in_one_domain_only_are_refused_before_anythin
 
 def gtid_event_of(path):
     """Number, domain and flags of the first group."""
-    data, start = path.read_bytes(), 4
-    while data[start + 4] != EventType.GTID:
-        start += struct.unpack_from("<I", data, start + 9)[0]
+    data = path.read_bytes()
+    start = next(at for at in event_offsets(data) if data[at + 4] == EventType.GTID)
     return data[start + 19 : start + 32]
 
 
@@ -325,8 +322,6 @@ def written(directory, before, said):
 
 
 class CountedRead(LogRead):
-    """Counts how often the files are read."""
-
     count = 0
 
     def groups(self, take=None):

@@ -1,5 +1,3 @@
-"""Which file the schema history of a log is kept in: beside it by its writer only."""
-
 import pytest
 
 from ibbmaster.logs.log.history_cache import CACHE_FILE, HistoryCache

@@ -1,5 +1,3 @@
-"""What holds for every log."""
-
 import contextlib
 import lzma
 
@@ -17,7 +15,6 @@ from ibbmaster.storage.disk.local import RealDisk
 
 @pytest.fixture(params=["store", "followed", "directory", "lenient", "classic", "packed"])
 def log(request, grow, fixtures, tmp_path):
-    """A log of several files, of each kind."""
     capture = "11.8/domains"
     match request.param:
         case "classic":

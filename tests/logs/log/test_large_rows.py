@@ -1,5 +1,3 @@
-"""Large row events go to the disk, up to the size that a user allows."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError
@@ -8,15 +6,11 @@ from ibbmaster.replication.event.rows.large import SIZE_MAX
 from ibbmaster.storage.disk.spool import Spool
 
 
-def test_large_ones_are_in_temporary_files():
+def test_large_ones_are_in_temporary_files_up_to_a_number_or_a_size_as_people_write_it():
     assert large_rows().hold is Spool
     assert (large_rows().size_max, large_rows(100).size_max) == (SIZE_MAX, 100)
-
-
-def test_a_limit_is_a_number_or_a_size_as_people_write_it():
-    assert [parse_row_event_max(given) for given in (None, 100, "512M", "4294967295", "4G")] == [
-        *(None, 100, 512 << 20, SIZE_MAX, SIZE_MAX)
-    ]
+    found = [parse_row_event_max(given) for given in (None, 100, "512M", "4294967295", "4G")]
+    assert found == [None, 100, 512 << 20, SIZE_MAX, SIZE_MAX]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-"""Sizes of a log: refused where the format has no such, and grown where a GTID state is large."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

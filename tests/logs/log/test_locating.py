@@ -1,5 +1,3 @@
-"""Where GTIDs are: found by seek and groups alone, so alike in each kind of log, and around damage."""
-
 import random
 from collections import Counter
 from dataclasses import replace
@@ -34,10 +32,6 @@ def test_each_domain_is_located_behind_its_last_group(fixtures, grow, is_classic
             is_logged = any(gtid == one for one, _ in groups[:count])
             if gtid.domain_id in found:
                 assert (start < found[gtid.domain_id]) == is_logged, (count, gtid)
-
-
-def test_a_gtid_that_was_never_logged_is_named(fixtures):
-    log = ClassicBinlog([fixtures / "classic" / CAPTURE])
     with pytest.raises(PositionError, match="this binlog does not hold 0-1-999999"):
         locate(log, GtidPosition.parse("0-1-999999"))
 

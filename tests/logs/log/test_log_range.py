@@ -1,5 +1,3 @@
-"""Stretches of a log, and which of its groups are wanted."""
-
 import pickle
 
 import pytest

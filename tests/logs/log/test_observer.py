@@ -26,6 +26,7 @@ from ibbmaster.logs.store.followed import FollowedDirectory
 from ibbmaster.primary.streaming import shared
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.disk.local import RealDisk
+from tests.machinery.events import event_offsets
 from tests.machinery.foreign_writer import CONTENT_BYTES, ClassicServer, ForeignWriter, IbbServer
 from tests.machinery.served_log import ServedDump, ServedLog
 
@@ -80,12 +81,7 @@ class Waiting:
 
 def group_places(data):
     """Where a traditional file can be begun: at its first event, between transactions, and at its end."""
-    places, at = [4], 4
-    while at < len(data):
-        if data[at + 4] == EventType.GTID:
-            places.append(at)
-        at += struct.unpack_from("<I", data, at + 9)[0]
-    return [*places, at]
+    return [4, *(at for at in event_offsets(data) if data[at + 4] == EventType.GTID), len(data)]
 
 
 def logged(server):
@@ -109,8 +105,6 @@ def looped(log):
 
 @dataclass
 class Walk:
-    """One log, who writes it, and who asks for it."""
-
     directory: Path
     make: type
     done: list[str] = field(default_factory=list)

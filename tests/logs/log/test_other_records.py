@@ -1,5 +1,3 @@
-"""Records that are no commit records, and commit records that look like others."""
-
 import pytest
 
 from ibbmaster.errors import ChunkError, RecordError

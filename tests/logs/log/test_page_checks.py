@@ -1,5 +1,3 @@
-"""Nodes that have passed: of what is right in them nothing is read again, and what is wrong is found as ever."""
-
 import pytest
 
 from ibbmaster.kernel import loading

@@ -1,5 +1,3 @@
-"""Which files a purge takes."""
-
 import pytest
 
 from ibbmaster.errors import StoreError

@@ -1,5 +1,3 @@
-"""Which states fit the groups before them, and which are what MariaDB leaves after a restart."""
-
 import random
 
 import pytest

@@ -1,5 +1,3 @@
-"""The schema history of a log: folded once, continued, kept beside it, and folded again where that does not fit."""
-
 import shutil
 
 import pytest
@@ -70,7 +68,6 @@ def columns(schema, name="t"):
 
 @pytest.fixture(autouse=True)
 def caches(tmp_path, monkeypatch):
-    """Where this user has caches."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
     return tmp_path / "caches"
 

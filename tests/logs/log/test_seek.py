@@ -1,5 +1,3 @@
-"""Finding the page for a GTID position by binary search over state records."""
-
 import random
 
 import pytest

@@ -1,5 +1,3 @@
-"""GTID states where they are kept, and what must follow from one file to the next."""
-
 import pytest
 
 from ibbmaster.errors import ChecksumError, RecordError

@@ -1,5 +1,3 @@
-"""A log passes a time where it says, whatever the order of its times, and few places are read to find that."""
-
 import datetime
 import itertools
 import math
@@ -108,6 +106,8 @@ def test_after_the_last_group_and_in_an_empty_log_there_is_none(timed_log, tmp_p
 
     with ibbmaster.open(tmp_path) as empty:
         assert find_time(empty.engine, BEGIN) is None
+        with pytest.raises(StoreError, match="it has no time"):
+            time_start(empty.engine, parse_time("", "2026-11-20 20:54Z"))
 
 
 @pytest.mark.parametrize("name", ["ibb/domains", "classic/10.11/domains", "classic/11.8/group-commit"])
@@ -149,8 +149,10 @@ def test_a_range_between_two_times_has_every_transaction_of_these_times(name, py
             assert part.staged.is_over
 
 
-def test_parts_of_a_second_count():
+def test_parts_of_a_second_count_and_until_a_time_to_come_is_what_is_logged_now():
     with ibbmaster.open(FIXTURES / "ibb/domains") as log:
+        part = log.through(until="2030-01-01 00:00Z")
+        assert (part.state, part.staged.is_over) == (log.state, True)
         times = [group.timestamp for group in log]
         half = times[len(times) // 2] + 0.5
         assert sum(1 for _ in log.through(until=at(half)).groups()) == sum(time <= half for time in times)
@@ -171,12 +173,6 @@ def test_a_range_of_times_that_has_nothing_is_refused_with_what_there_is(options
         log.through(**options)
 
 
-def test_until_a_time_to_come_is_what_is_logged_now():
-    with ibbmaster.open(FIXTURES / "ibb/domains") as log:
-        part = log.through(until="2030-01-01 00:00Z")
-        assert (part.state, part.staged.is_over) == (log.state, True)
-
-
 def test_who_gave_a_time_is_shown_the_position_that_it_means():
     with ibbmaster.open(FIXTURES / "ibb/domains") as log:
         (note,) = log.through(after="2026-11-20 20:57:30Z").staged.notes
@@ -192,11 +188,6 @@ def test_an_answer_says_that_a_clock_was_set_back():
         (note,) = step_notes(found._replace(sets_back=((before, after),)), given)
 
     assert note.startswith("note: the times of the log step back by 90 s between 0-1-1 (2026-11-20 20:5")
-
-
-def test_an_empty_log_has_no_time(tmp_path):
-    with ibbmaster.open(tmp_path) as log, pytest.raises(StoreError, match="it has no time"):
-        time_start(log.engine, parse_time("", "2026-11-20 20:54Z"))
 
 
 @pytest.mark.parametrize("text", ["2026-11-20 14:03:05+01:00", "2026-11-20T13:03:05Z", "20261120T130305Z"])

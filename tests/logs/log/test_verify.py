@@ -1,5 +1,3 @@
-"""Every fault of a directory, with its place; and none where there is none."""
-
 import random
 import re
 from contextlib import closing

@@ -1,5 +1,3 @@
-"""A recording that is played is at each moment the log that its primary had then."""
-
 import math
 import random
 import struct

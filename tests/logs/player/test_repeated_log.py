@@ -1,5 +1,3 @@
-"""A recording again and again is one log, in which a position says where a replica is."""
-
 import itertools
 import random
 from contextlib import closing

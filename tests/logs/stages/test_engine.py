@@ -1,5 +1,3 @@
-"""A log after stages is a log: what it has, where it ends, and what a replica of it gets."""
-
 import functools
 import random
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""What a filter leaves is a valid group with the GTID of the log, and what it cannot judge it refuses."""
-
 import tracemalloc
 
 import pytest

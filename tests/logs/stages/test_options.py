@@ -1,5 +1,3 @@
-"""Options of stages are checked before a log is touched, and each means the same wherever it is given."""
-
 from contextlib import closing
 from pathlib import Path
 

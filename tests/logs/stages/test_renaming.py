@@ -1,5 +1,3 @@
-"""Other names in row events and statements; what may be something else is refused."""
-
 import dataclasses
 from pathlib import Path
 

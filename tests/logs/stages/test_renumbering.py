@@ -1,5 +1,3 @@
-"""Other numbers for servers and domains: in every event, in the state, and in the positions of replicas."""
-
 from pathlib import Path
 
 import pytest

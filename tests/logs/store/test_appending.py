@@ -1,5 +1,3 @@
-"""Adding groups to a log, whoever wrote it and however that ended."""
-
 import os
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-"""What a store does while nobody asks: it becomes durable, is checkpointed, makes files and purges."""
-
 import threading
 import time
 
@@ -15,7 +13,6 @@ OPTIONS = StoreOptions(durability=Durability.LATER, max_file_bytes=8 * PAGE_SIZE
 
 
 def until(condition):
-    """Wait for something the background does."""
     deadline = time.monotonic() + 200  # a busy machine
     pause = threading.Event()
     while not condition():

@@ -1,12 +1,9 @@
-"""A copy of a store that is written meanwhile starts, and holds a prefix of what was fed."""
-
 import threading
 
 import pytest
 
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.logs.log.purge import PurgeRequest
 from ibbmaster.logs.store.background import Background
 from ibbmaster.logs.store.backup import BLOCK_SIZE, back_up
 from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
@@ -54,31 +51,21 @@ def test_a_copy_taken_under_load_starts_and_has_no_hole(tmp_path):
             thread.join()
 
 
-def copy_while(tmp_path, act):
-    """The copy of a log of 999 groups, with which something is done once the copy is begun."""
-    acts = [act]
+def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
+    left = [GtidState.parse("0-1-5000")]
+
+    def reset(size):
+        if left:
+            store.reset(left.pop())
+            feed(store, 5001)
+            store.sync()
+
     with new_store(new_disk(tmp_path / "source"), OPTIONS) as store:
         feed(store, range(1, 1000))
-        source, target = RealDisk(tmp_path / "source"), new_disk(tmp_path / "copy")
-        back_up(source, target, progress=lambda size: acts and acts.pop()(store))
-    return new_store(target, OPTIONS)
-
-
-def test_a_copy_is_taken_while_files_are_purged(tmp_path):
-    with copy_while(tmp_path, lambda store: store.purge(PurgeRequest(to_file_no=3))) as copy:
-        assert copy.files()[0].name == "binlog-000003.ibb"
-        assert numbers_in(copy)[-1] == 999
-
-
-def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
-    def reset(store):
-        store.reset(GtidState.parse("0-1-5000"))
-        feed(store, [5001])
-        store.sync()
-
-    with copy_while(tmp_path, reset) as copy:
-        assert copy.state() == GtidState.parse("0-1-5001")
-        assert numbers_in(copy) == [5001]
+        target = new_disk(tmp_path / "copy")
+        back_up(RealDisk(tmp_path / "source"), target, progress=reset)
+    with new_store(target, OPTIONS) as copy:
+        assert (copy.state(), numbers_in(copy)) == (GtidState.parse("0-1-5001"), [5001])
 
 
 class ChangingSource(MemoryDisk):

@@ -1,5 +1,3 @@
-"""A store that is written and read at the same time, restarted, flushed, reset and purged."""
-
 import random
 import threading
 from dataclasses import replace

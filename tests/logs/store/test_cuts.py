@@ -1,5 +1,3 @@
-"""Files that FLUSH has ended, and a crash before they are cut: the next start cuts them."""
-
 import contextlib
 import random
 from dataclasses import replace
@@ -79,7 +77,6 @@ class Life:
         assert {name: len(files[name]) for name in self.kept} == self.kept
 
     def restart(self):
-        """Go on behind a crash."""
         self.disk = SimulatedDisk(self.disk.durable_files())
         self.disk.fail = self.refuse
         self.is_full = False

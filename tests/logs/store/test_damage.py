@@ -1,5 +1,3 @@
-"""Whatever happened to the bytes of a file: the same groups, fewer of them, or an error with its place."""
-
 import random
 
 import pytest

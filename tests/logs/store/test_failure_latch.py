@@ -1,5 +1,3 @@
-"""Which errors end writing for good, by where they come from."""
-
 import pytest
 
 from ibbmaster.errors import BusyError, DiskFullError, FailedError, StoreError
@@ -53,15 +51,9 @@ def test_work_does_not_begin_after_an_error():
     assert not begun
 
 
-def test_the_first_error_stays():
-    latch = FailureLatch()
-    latch.note(DISK)
-    latch.note(StoreError("another"))
-    assert latch.failure is DISK
-
-
-def test_what_is_no_error_of_the_disk_is_named():
+def test_the_first_error_stays_and_what_is_none_of_the_disk_is_named():
     latch = FailureLatch()
     latch.note(ValueError("odd"))
+    latch.note(DISK)
     with pytest.raises(FailedError, match=r"interrupted by ValueError\('odd'\)"):
         latch.check()

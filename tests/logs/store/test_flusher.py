@@ -1,5 +1,3 @@
-"""The next file is made beside any number of others, and again where an attempt got no further."""
-
 from contextlib import ExitStack
 
 import pytest

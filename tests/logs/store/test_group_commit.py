@@ -1,5 +1,3 @@
-"""One sync for all who wait: who does it, whom it serves, and that nobody is left behind."""
-
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +28,6 @@ class Works:
             raise self.errors.pop()
 
     def start(self, wanted, failures=None):
-        """A thread that needs `wanted` works."""
 
         def run():
             try:

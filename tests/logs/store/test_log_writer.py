@@ -1,5 +1,3 @@
-"""A commit that goes the short way leaves what any other leaves, on the disk and in memory, at every place."""
-
 import random
 from dataclasses import replace
 
@@ -20,8 +18,6 @@ OVERHEAD = 3 + 1 + 38 + 19  # bytes that a group takes besides the body of its o
 
 
 class CountedStore(BinlogStore):
-    """Counts the commits that went the short way."""
-
     def __init__(self, disk, options):
         super().__init__(disk, options)
         self.short_count = 0
@@ -36,8 +32,6 @@ class CountedStore(BinlogStore):
 
 
 class LongWayStore(BinlogStore):
-    """No commit goes the short way."""
-
     def __init__(self, disk, options):
         super().__init__(disk, options)
         self._writer._append_inside = lambda record, gtid, group: None

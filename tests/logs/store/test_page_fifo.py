@@ -1,5 +1,3 @@
-"""Pages in memory: what readers see of them, what may go to the files, and what the redo log has to hold."""
-
 import pytest
 
 from ibbmaster.logs.store.page_fifo import RUN_PAGES_MAX, PageFifo, VisiblePages
@@ -54,8 +52,10 @@ def test_one_write_is_of_one_file_and_bounded():
 def test_readers_see_nothing_behind_the_mark():
     fifo = PageFifo()
     fifo.place([full(1), PageChange(0, 2, 0, b"one")], 100)
-    fifo.place([PageChange(0, 2, 3, b"two")], 200)
     pages = range(1, 4)
+    seen = fifo.visible(0, pages, LogPosition.on_page(0, 2, 3))[2]
+    fifo.place([PageChange(0, 2, 3, b"two")], 200)
+    assert seen == sealed_page(b"one"), "a reader keeps what it was given"
     assert fifo.visible(0, pages, LogPosition.on_page(0, 1)) == {1: BLANK, 2: BLANK}
     assert fifo.visible(0, pages, LogPosition.on_page(0, 2, 3)) == {
         1: sealed_page(bytes([1]) * DATA_SIZE),
@@ -63,14 +63,6 @@ def test_readers_see_nothing_behind_the_mark():
     }
     assert fifo.visible(0, pages, LogPosition.on_page(0, 2, 6))[2] == sealed_page(b"onetwo")
     assert fifo.visible(0, pages, LogPosition.on_page(1, 1))[2] == sealed_page(b"onetwo")
-
-
-def test_a_reader_keeps_what_it_was_given_while_the_writer_goes_on():
-    fifo = PageFifo()
-    fifo.place([PageChange(0, 1, 0, b"one")], 100)
-    seen = fifo.visible(0, range(1, 2), LogPosition.on_page(0, 1, 3))[1]
-    fifo.place([PageChange(0, 1, 3, b"two")], 200)
-    assert seen == sealed_page(b"one")
 
 
 def test_after_a_page_was_written_partly_filled_its_next_change_is_the_whole_page():

@@ -1,5 +1,3 @@
-"""What is in a redo log is told without opening the store, and whether it applies."""
-
 import json
 
 import pytest

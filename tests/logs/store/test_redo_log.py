@@ -1,5 +1,3 @@
-"""The redo log: what is durable, when a segment is used again, and what a scan finds."""
-
 import pytest
 
 from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
@@ -30,7 +28,6 @@ def room(log, size=1000):
 
 
 def fill(log):
-    """Append until there is no more room; returns the count."""
     count = 0
     while room(log):
         log.append([change(fill=count % 251)])

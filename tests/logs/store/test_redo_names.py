@@ -1,5 +1,3 @@
-"""Whether there is a redo log is asked by its names alone."""
-
 import pytest
 
 from ibbmaster.logs.store.redo_names import SEGMENT_NAMES, has_redo_log, holds_log

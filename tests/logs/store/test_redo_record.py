@@ -1,5 +1,3 @@
-"""Redo records: what is written comes back, and nothing else is ever taken for a record."""
-
 import contextlib
 import random
 
@@ -100,15 +98,10 @@ def test_items_that_leave_their_record_are_an_error_with_the_lsn():
         record.items()
 
 
-def test_a_segment_begins_with_its_size_and_first_lsn():
-    data = encode_segment_header(1 << 20, 12345)
-    assert len(data) == redo_record.RECORDS_START
-    assert decode_segment_header(data) == (1 << 20, 12345)
-
-
-def test_a_segment_header_with_a_flipped_bit_is_none():
+def test_a_segment_header_has_its_size_and_first_lsn_and_with_a_flipped_bit_is_none():
     size = redo_record.SEGMENT_HEADER.size
     data = encode_segment_header(1 << 20, 12345)
+    assert (len(data), decode_segment_header(data)) == (redo_record.RECORDS_START, (1 << 20, 12345))
     for bit in range(size * 8):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8

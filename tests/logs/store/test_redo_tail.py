@@ -1,5 +1,3 @@
-"""What another process takes from a redo log: what is durable, in order, and nothing that was begun anew."""
-
 import pytest
 
 from ibbmaster.logs.store.redo_log import SEGMENT_BYTES_MIN, read_durable_end, scan_redo

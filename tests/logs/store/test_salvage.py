@@ -1,5 +1,3 @@
-"""Directories that nobody can open: everything that can be read comes out, and what cannot is named."""
-
 import json
 import random
 import signal

@@ -1,5 +1,3 @@
-"""What a store can be asked for."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

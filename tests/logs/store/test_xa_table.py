@@ -1,5 +1,3 @@
-"""Prepared transactions."""
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""A cache file is there as a whole or not at all, and is never an error."""
-
 import os
 
 import pytest

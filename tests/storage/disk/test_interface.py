@@ -1,5 +1,3 @@
-"""A directory has one owner; one that could not begin gives it back."""
-
 import pytest
 
 from ibbmaster.errors import BusyError

@@ -1,5 +1,3 @@
-"""A directory of an object store: which ranges are fetched, and when it is looked again."""
-
 import random
 
 import pytest

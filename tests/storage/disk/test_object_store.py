@@ -1,5 +1,3 @@
-"""What is asked of an object store, and what is said when it cannot answer."""
-
 import os
 import subprocess
 import sys

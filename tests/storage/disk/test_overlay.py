@@ -1,5 +1,3 @@
-"""Changes on top of a directory that it never sees: what is read is what a directory changed so would hold."""
-
 import contextlib
 import random
 

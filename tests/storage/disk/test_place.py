@@ -1,5 +1,3 @@
-"""Places: the same log in a directory and in an object store is the same log."""
-
 import json
 import subprocess
 import sys

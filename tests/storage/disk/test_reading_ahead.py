@@ -1,5 +1,3 @@
-"""Bytes in order, by as many threads as there are."""
-
 import gc
 import random
 import weakref

@@ -1,5 +1,3 @@
-"""What is too large for the memory is on the disk meanwhile, and read from there."""
-
 import errno
 import itertools
 import os

@@ -1,5 +1,3 @@
-"""Directories that are made here, and then put into an object store."""
-
 import json
 from contextlib import closing
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Writes that nobody waits for come in order, and none behind one that failed."""
-
 import threading
 
 import pytest

@@ -1,5 +1,3 @@
-"""Chunks on a page: found one behind the other, and what is no chunk is refused with its place."""
-
 import pytest
 
 from ibbmaster.errors import ChunkError

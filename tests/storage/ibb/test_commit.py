@@ -1,5 +1,3 @@
-"""Headers of commit records: those of MariaDB come out as they went in, and cut ones are refused."""
-
 import pytest
 
 from ibbmaster.errors import RecordError

@@ -1,5 +1,3 @@
-"""GTID state records: those of MariaDB come out as they went in, and hostile ones are refused early."""
-
 import pytest
 
 from ibbmaster.errors import RecordError

@@ -1,5 +1,3 @@
-"""What may follow what in a log, and that the kernel and the reference see the same chunks."""
-
 import random
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""XA records: those of MariaDB come out as they went in; what no server writes is refused."""
-
 import pytest
 
 from ibbmaster.errors import RecordError
