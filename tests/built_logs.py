@@ -24,7 +24,8 @@ from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.dump_sessions import session_of
 
-CLASSIC = Path(__file__).parents[1] / "fixtures" / "classic"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+CLASSIC = FIXTURES / "classic"
 OVERHEAD = 3 + 1 + 38  # chunk header, commit header, GTID event
 
 

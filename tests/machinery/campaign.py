@@ -15,11 +15,9 @@ WAITING_PER_PROCESS = 3  # seeds handed out ahead
 
 
 def run_campaign(check: Callable[[int], int], seeds: Iterable[int], *, total: int, unit: str, processes: int) -> int:
-    """Check seed after seed; `check` returns how many `unit` it has seen, and raises what is wrong.
+    """Check seed after seed until `total` units were seen or the seeds end; how many were seen.
 
-    Returns how many were seen: `total` at least, unless the seeds have ended before. ^C ends
-    the program without a traceback.
-    """
+    `check` returns how many `unit` it has seen, and raises what is wrong. ^C ends the program without a traceback."""
     rest = iter(seeds)
     seen = 0
     pool = ProcessPoolExecutor(processes, initializer=end_at_once)
@@ -48,7 +46,6 @@ def end_at_once() -> None:
 
 
 def add_campaign_options(parser: argparse.ArgumentParser, verb: str) -> None:
-    """The options of every campaign."""
     parser.add_argument("--first-seed", type=int, default=1, help="where to begin (default: %(default)s)")
     parser.add_argument("--seed", type=int, help=f"{verb} this seed alone")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many at once (default: %(default)s)")

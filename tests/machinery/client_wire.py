@@ -17,10 +17,7 @@ from ibbmaster.storage.codec.buffer import Buffer
 
 
 def answer_native(password: str, seed: bytes) -> bytes:
-    """A client's answer for mysql_native_password: 20 bytes, or none for an empty password.
-
-    Source: MariaDB 12.3, password.c, scramble().
-    """
+    """A client's answer for mysql_native_password (MariaDB 12.3, password.c, scramble()): 20 bytes, or none."""
     if not password:
         return b""
     hashed_once = hashlib.sha1(password.encode()).digest()
@@ -28,10 +25,7 @@ def answer_native(password: str, seed: bytes) -> bytes:
 
 
 def answer_ed25519(password: str, nonce: bytes) -> bytes:
-    """A client's answer for client_ed25519: the 64 bytes of a signature (RFC 8032, 5.1.6).
-
-    Raises ConfigurationError: PyNaCl is not installed.
-    """
+    """A client's answer for client_ed25519: 64 bytes (RFC 8032, 5.1.6). Raises ConfigurationError: without PyNaCl."""
     scalar, prefix = auth._ed25519_scalar(password), hashlib.sha512(password.encode()).digest()[32:]
     public_key = auth._multiply_base(scalar)
     from nacl import bindings
@@ -88,10 +82,7 @@ def decode_eof(payload: Buffer) -> Eof:
 
 
 def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> ColumnDefinition:
-    """The value of a column definition in the form that `capabilities` agree to.
-
-    Raises RemoteProtocolError: the payload is no column definition of that form.
-    """
+    """A column definition of the form that `capabilities` agree to. Raises RemoteProtocolError: it is none."""
     try:
         texts = []
         offset = 0
@@ -125,10 +116,7 @@ def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCO
 
 
 def decode_column_count(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> int:
-    """The number of columns in the head of a result set.
-
-    Raises RemoteProtocolError: the payload is no such head, or says that no column definitions follow.
-    """
+    """The number of columns in the head of a result set. Raises RemoteProtocolError: no columns follow."""
     try:
         count, offset = lenenc.decode_int(payload, 0)
     except ValueError as error:
@@ -175,7 +163,6 @@ def encode_command(command: commands.AnyCommand) -> bytes:
 
 
 def _parts(command: commands.AnyCommand) -> tuple[Command, bytes]:
-    """The code of a command, and what follows it."""
     match command:
         case commands.InitDb():
             return Command.INIT_DB, command.database.encode()
@@ -216,10 +203,7 @@ def _short(text: str) -> bytes:
 
 
 def decode_heartbeat(event: Buffer) -> Heartbeat:
-    """Read a whole event without checksum; a `log_pos` of 0 means that the body begins with the position.
-
-    Raises EventError: another type, or the long position is missing.
-    """
+    """Read a whole event without checksum. Raises EventError: another type, or the long position is missing."""
     header, body = decode_body(event, EventType.HEARTBEAT)
     position = header.log_pos
     if position == 0:

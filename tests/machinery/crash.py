@@ -27,11 +27,9 @@ class WrongStateError(AssertionError):
 
 
 class Judge:
-    """Runs one workload and judges the states a crash could leave at each operation on the disk.
+    """Runs one workload and judges distinct states that a crash could leave at each operation on the disk.
 
-    `states_per_operation` limits how many are tried at one of them. `checked` counts the
-    distinct ones, a crash in the middle of recovering one included.
-    """
+    `states_per_operation` limits how many are tried at one of them."""
 
     def __init__(
         self,
@@ -59,7 +57,6 @@ class Judge:
 
     @property
     def verbs(self) -> list[str]:
-        """The steps that were made."""
         return [] if self._workload is None else list(self._workload.log)
 
     def begin(self) -> Workload:
@@ -74,10 +71,7 @@ class Judge:
         self._judge(files, random.Random(self.seed), how)
 
     def run(self, verb_count: int, *, checked_max: int | None = None) -> None:
-        """Make `verb_count` steps, or stop once `checked_max` states were judged.
-
-        Raises WrongStateError: a crash leaves what it must not.
-        """
+        """Make `verb_count` steps, or stop once `checked_max` states were judged. Raises WrongStateError."""
         self.disk.after = self._after_operation
         workload = self.begin()
         for _ in range(verb_count):

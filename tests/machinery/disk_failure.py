@@ -19,8 +19,7 @@ FULL_TIMES_MAX = 12
 class DiskFailure:
     """Set as the `fail` of a disk: the `first` call of one of `verbs`, and `times - 1` behind it, raise `error`.
 
-    `hit` says which calls that were, each with the name of the file; `count` how many there were of those verbs.
-    """
+    `hit` says which calls that were, with their file; `count` how many calls of those verbs there were."""
 
     verbs: tuple[str, ...]
     first: int
@@ -47,12 +46,8 @@ class DiskFailure:
 
     @property
     def is_final(self) -> bool:
-        """Whether a call has failed with an error after which nothing may be written any more.
-
-        A file that a purge cannot remove is none: the purge is noted, and the next start finishes it.
-        """
+        """Whether a call has failed after which nothing may be written; a file that a purge keeps is none."""
         return bool(self.hit) and self.error is not DiskFullError and self.verbs != ("unlink",)
 
     def end(self, disk: SimulatedDisk) -> None:
-        """From now on the disk works."""
         disk.fail = lambda verb, name: None

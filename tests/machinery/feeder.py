@@ -26,7 +26,6 @@ def body_of(seq_no: int) -> bytes:
 
 
 def is_whole(seq_no: int, body: bytes) -> bool:
-    """Whether these are the events of that group."""
     return body == body_of(seq_no)
 
 
@@ -69,7 +68,6 @@ def feed(log: ibbmaster.WritableLog, rng: random.Random) -> None:
 
 
 def main() -> None:
-    """Open or recover the log, serve it, feed it."""
     directory, seed = Path(sys.argv[1]), int(sys.argv[2])
     with (
         ibbmaster.create(

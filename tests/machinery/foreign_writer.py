@@ -12,7 +12,7 @@ from ibbmaster.logs.store.store_options import StoreOptions
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.ibb.file_name import format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import gtid_of, make_event, make_gtid_event
 from tests.machinery.simulated_disk import SimulatedDisk
 
 HEAD = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "checksum-switch" / "binlog.000005"
@@ -29,18 +29,29 @@ def sealed(event: bytes) -> bytes:
 
 
 @dataclass
-class ClassicServer:
-    """One that has written traditional files: all there is of them, whether or not it is in the directory."""
-
+class _Server:
     rng: random.Random
     server_id: int = 1
     started_at: int = 1_700_000_000
-    files: dict[int, bytearray] = field(default_factory=dict)
     groups: list[tuple[Gtid, bytes]] = field(default_factory=list)
     state: GtidState = field(default_factory=GtidState)
-    domains: tuple[int, ...] = (0, 3)
+
+    def next_group(self, size: int) -> tuple[Gtid, bytes]:
+        """GTID and content of the transaction that comes next."""
+        domain_id = self.rng.choice((0, 3))
+        gtid = gtid_of((self.state.highest_seq_no(domain_id) or 0) + 1, domain_id, self.server_id)
+        content = self.rng.randbytes(size)
+        self.state.log(gtid)
+        self.groups.append((gtid, content[:CONTENT_BYTES]))
+        return gtid, content
+
+
+@dataclass
+class ClassicServer(_Server):
+    """One that has written traditional files: all there is of them, whether or not it is in the directory."""
 
     def __post_init__(self) -> None:
+        self.files: dict[int, bytearray] = {}
         self._begin(1)
 
     @property
@@ -48,7 +59,7 @@ class ClassicServer:
         return max(self.files)
 
     def append(self, size: int = 20) -> None:
-        gtid, content = next_group(self, size)
+        gtid, content = self.next_group(size)
         self._add(EventType.GTID, struct.pack("<QIB", gtid.seq_no, gtid.domain_id, 0) + bytes(6))
         self._add(EventType.ANNOTATE_ROWS, content)
         self._add(EventType.XID, struct.pack("<Q", len(self.groups)))
@@ -80,15 +91,8 @@ class ClassicServer:
 
 
 @dataclass
-class IbbServer:
+class IbbServer(_Server):
     """The same of `.ibb` files, as a store has them without its redo log."""
-
-    rng: random.Random
-    server_id: int = 1
-    started_at: int = 0
-    groups: list[tuple[Gtid, bytes]] = field(default_factory=list)
-    state: GtidState = field(default_factory=GtidState)
-    domains: tuple[int, ...] = (0, 3)
 
     def __post_init__(self) -> None:
         self._disk = SimulatedDisk()
@@ -107,7 +111,7 @@ class IbbServer:
         return self._store.end().file_no
 
     def append(self, size: int = 20) -> None:
-        gtid, content = next_group(self, size)
+        gtid, content = self.next_group(size)
         self._store.write_direct(
             gtid,
             make_gtid_event(gtid),
@@ -121,21 +125,8 @@ class IbbServer:
 Server = ClassicServer | IbbServer
 
 
-def next_group(server: Server, size: int) -> tuple[Gtid, bytes]:
-    """GTID and content of the transaction that comes next."""
-    domain_id = server.rng.choice(server.domains)
-    seq_no = (server.state.highest_seq_no(domain_id) or 0) + 1
-    gtid, content = Gtid(domain_id=domain_id, server_id=server.server_id, seq_no=seq_no), server.rng.randbytes(size)
-    server.state.log(gtid)
-    server.groups.append((gtid, content[:CONTENT_BYTES]))
-    return gtid, content
-
-
 class ForeignWriter:
-    """Brings what a server has written into a directory, as servers and copiers do.
-
-    `is_whole`: everything is there, from the file `oldest` on.
-    """
+    """Brings what a server has written into a directory; `is_whole` where it is there from the file `oldest` on."""
 
     def __init__(self, directory: Path, rng: random.Random, make: type[Server] = ClassicServer) -> None:
         self.directory = directory
@@ -179,7 +170,6 @@ class ForeignWriter:
         self.publish()
 
     def append_a_part(self) -> None:
-        """A transaction that is not all there yet."""
         self.publish()
         there = len(self.server.files[self.server.last])
         self.server.append()
@@ -194,13 +184,11 @@ class ForeignWriter:
         self.publish()
 
     def purge(self) -> None:
-        """All before one of the files."""
         self.publish()
         self.oldest = self.rng.randint(max(self.oldest, min(self.server.files)), self.server.last)
         self._remove_older()
 
     def rotate_and_purge(self) -> None:
-        """All but the newest, at once."""
         self.server.append()
         self.server.rotate()
         if self.make is IbbServer:
@@ -257,20 +245,17 @@ class ForeignWriter:
         self.path().write_bytes(data[: self.rng.choice((0, 4, 100, 270, len(data) // 2, len(data) - 1))])
 
     def cut(self) -> None:
-        """The last file loses its end; then it grows again."""
         self.publish()
         self.is_whole = False
         with self.path().open("r+b") as file:
             file.truncate(self.rng.randrange(len(self.server.files[self.server.last])))
 
     def remove(self) -> None:
-        """The last file goes, to come again."""
         self.publish()
         self.is_whole = False
         self.path().unlink()
 
     def remove_all(self) -> None:
-        """The directory with all that is in it, for now."""
         self.is_whole = False
         if not self.directory.exists():
             return

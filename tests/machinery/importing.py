@@ -11,5 +11,4 @@ from ibbmaster.storage.disk.interface import Disk
 
 
 def import_classic(paths: Iterable[Path], disk: Disk, **options: Any) -> ImportReport:
-    """As `import_groups`, of the files that paths name."""
     return import_groups(ClassicReader(find_series(paths)), disk, **options)

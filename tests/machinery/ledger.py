@@ -68,8 +68,6 @@ class Ledger:
     reset_count: int = 0  # resets that were begun
     doomed: list[Fed] | None = None  # while the log is reset: what will be gone
 
-    # Notes ----------------------------------------------------------------------------------
-
     def begin_group(self, key: GtidKey, events: bytes) -> Fed:
         fed = self.fed[key] = Fed(key, events, may_be_gone=self.doomed is not None)
         return fed
@@ -79,7 +77,6 @@ class Ledger:
         return prepared
 
     def note_logged(self, fed: Fed, position: LogPosition) -> None:
-        """The store has returned where a group is."""
         fed.is_logged = True
         if not fed.may_be_gone:
             fed.order, fed.file_no = position, position.file_no
@@ -101,7 +98,6 @@ class Ledger:
         self.doomed = None
 
     def unsynced(self) -> list[Fed | Prepared]:
-        """What is in the log and was not acknowledged as durable."""
         items: list[Fed | Prepared] = [*self.fed.values(), *self.prepared.values()]
         return [item for item in items if item.is_logged and not item.is_durable]
 
@@ -126,8 +122,6 @@ class Ledger:
         self.purge_to = max(self.purge_to, found.first_file_no)
         self.doomed = None
 
-    # Checks ---------------------------------------------------------------------------------
-
     def steady(self) -> dict[Prepared, GroupStage]:
         """The prepared transactions about which there is no doubt at this moment."""
         stages = (GroupStage.PREPARED, GroupStage.FINISHED)
@@ -141,12 +135,9 @@ class Ledger:
         is_kill: bool,
         since: dict[Prepared, GroupStage] | None = None,
     ) -> None:
-        """Compare what was found with what was fed.
+        """Compare what was found with what was fed. Raises CheckError: something is wrong or missing.
 
-        `since` is what was `steady` at an earlier moment, if what was found may be as old as that.
-
-        Raises CheckError: something is there that must not be, or missing, or in another order.
-        """
+        `since` is what was `steady` at an earlier moment, if what was found may be as old as that."""
         groups = self._check_groups(found)
         present = set(groups)
         orders = [fed.order for fed in groups if fed.order is not None]

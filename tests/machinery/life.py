@@ -44,8 +44,6 @@ SIMULATED = [  # what runs under the scheduler
 
 
 class Life:
-    """One opening of a store, with threads that use it."""
-
     def __init__(self, schedule: Schedule, number: int) -> None:
         self.schedule = schedule
         self.ledger = schedule.ledger
@@ -60,7 +58,6 @@ class Life:
         self.readers: list[StreamReader] = []
 
     def run(self) -> None:
-        """Run it to its end, or to the crash that the seed has set."""
         with installed(self.scheduler, SIMULATED, traced=PREEMPTED):
             self.disk.pause = self.scheduler.pause
             self.store = BinlogStore(self.disk, self.schedule.options)
@@ -140,7 +137,6 @@ class Life:
         self.judge.crash(self._rng.choice(("killed", "power lost", "power lost, and nothing but what was synced left")))
 
     def _tolerating(self, step: Callable[[], object]) -> None:
-        """Make a step that the disk may refuse."""
         try:
             step()
         except StoreError:
@@ -157,8 +153,6 @@ class Life:
         for _ in range(rng.randrange(count + 1)):
             self.scheduler.wait("its turn", lambda: False, rng.choice((0.01, 0.1, 0.4)))
             self._tolerating(lambda: step(rng))
-
-    # Writers --------------------------------------------------------------------------------
 
     def _writer(self, number: int) -> Callable[[], None]:
         rng = random.Random(f"{self.name} writer {number}")
@@ -244,8 +238,6 @@ class Life:
             self._acknowledge([fed])
         self._reach(prepared, GroupStage.FINISHED)
 
-    # The others -----------------------------------------------------------------------------
-
     def _work(self, rng: random.Random) -> None:
         match rng.randrange(5):
             case 0:
@@ -306,8 +298,6 @@ class Life:
             return
         if self.ledger.reset_count == reset_count:
             self.ledger.check(check_log(target.durable_files()), required, is_kill=True, since=steady)
-
-    # Acknowledgements -----------------------------------------------------------------------
 
     def _acknowledge(self, items: list[Fed | Prepared]) -> None:
         """They are as durable now as the options say: that is tried at once."""

@@ -67,7 +67,6 @@ class LifeJudge:
         self.recover(self.crash_image, how, is_kill=is_kill)
 
     def _check_redo(self) -> None:
-        """What the redo log takes for durable is: that can be seen without a recovery."""
         lsn = max(self._life.store._writer.redo.durable_lsn, read_durable_end(self._disk) or 0)
         if lsn == self._durable_lsn:
             return
@@ -102,7 +101,6 @@ class LifeJudge:
     def recover(
         self, image: dict[str, bytes], how: str, *, is_kill: bool = False, end: LogPosition | None = None
     ) -> None:
-        """Recover what a crash at this moment may leave, and compare it with the notes."""
         if self._is_unjudged and image is not self.crash_image:
             return
         self._life.schedule.checked += 1

@@ -36,8 +36,6 @@ class Ended(BaseException):
 
 
 class Runner:
-    """One thread under the scheduler."""
-
     def __init__(self, name: str, function: Callable[[], object]) -> None:
         self.name = name
         self.function = function
@@ -71,10 +69,7 @@ class Scheduler:
         self.at_step: Callable[[], object] = lambda: None  # before each choice; it may raise, or call `end`
         self.trace: deque[str] = deque(maxlen=TRACE_SIZE)  # the last places where the baton could change hands
 
-    # Running --------------------------------------------------------------------------------
-
     def start(self, name: str, function: Callable[[], object]) -> Runner:
-        """Add a thread; it begins to run when the seed says so."""
         runner = Runner(name, function)
         self._runners.append(runner)
         runner.thread = threading.Thread(target=self._bootstrap, args=(runner,), name=name, daemon=True)
@@ -82,12 +77,9 @@ class Scheduler:
         return runner
 
     def run(self) -> None:
-        """Let all threads run, until the last has ended, one has failed, or `end` was called.
+        """Let all threads run until the last has ended, one has failed, or `end` was called.
 
-        Raises:
-            DeadlockError: no thread can continue.
-            BaseException: what a thread raised.
-        """
+        Raises DeadlockError: no thread can continue. Raises what a thread raised."""
         self._hand_over(None)
         self._over.acquire()
         self._is_ending = True
@@ -125,7 +117,6 @@ class Scheduler:
             self._quiet_count -= 1
 
     def pause(self, what: str) -> None:
-        """Another thread may run now."""
         if self.current is None or self._quiet_count:
             return
         self._check_ending()
@@ -242,8 +233,6 @@ class Scheduler:
         if runner.is_ready is None or runner.is_ready():
             return True
         return runner.deadline is not None and self.now >= runner.deadline
-
-    # Between bytecodes ----------------------------------------------------------------------
 
     def _trace_call(self, frame: FrameType, event: str, argument: object) -> Any:
         if frame.f_code.co_filename not in self.traced_files:

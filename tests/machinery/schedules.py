@@ -14,7 +14,6 @@ import importlib
 import random
 
 from ibbmaster.errors import StoreError
-from ibbmaster.gtid import Gtid
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.store_options import Durability
 from ibbmaster.logs.store.writer import BinlogWriter
@@ -24,7 +23,7 @@ from ibbmaster.storage.ibb.xa import Xid
 from tests.machinery.campaign import add_campaign_options, run_from_command_line
 from tests.machinery.crash import WrongStateError
 from tests.machinery.disk_failure import DiskFailure
-from tests.machinery.events import make_event, make_gtid_event
+from tests.machinery.events import new_group
 from tests.machinery.ledger import GtidKey, Ledger
 from tests.machinery.life import WRITERS, Life
 from tests.machinery.log_checker import CheckError, check_log
@@ -39,9 +38,7 @@ LIVES = 3
 class Schedule:
     """Everything that a seed says. `checked` counts the states that were recovered.
 
-    With `backs_up` it is about backups: they are made again and again, and nothing else is judged.
-    With `fails` the disk fails. `failed` has the calls of it that did.
-    """
+    With `backs_up` only backups are judged, again and again. With `fails` the disk does: `failed` has its calls."""
 
     def __init__(self, seed: int, *, backs_up: bool = False, fails: bool = False) -> None:
         self.seed = seed
@@ -75,7 +72,6 @@ class Schedule:
                 ) from error
 
     def _recover(self, image: dict[str, bytes]) -> None:
-        """Continue with what the crash has left."""
         self.disk = SimulatedDisk(image)
         BinlogStore(self.disk, self.options).close()
         self.ledger.restart(check_log(self.disk.files()))
@@ -99,40 +95,33 @@ def run_failing_seed(seed: int) -> tuple[int, list[str]]:
 def import_under_threads(seed: int, *, fails: bool = False) -> bool:
     """Write in bulk behind a `WriteBehindDisk`: what a flush has left is on the disk, whatever the order.
 
-    With `fails` a call of the disk does: the import ends with its error, at the latest where it is closed.
-    Returns whether it did.
-
-    Raises WrongStateError: it is not, or nobody heard of an error.
-    """
+    With `fails` a call of the disk does, and the import ends with its error: whether it did. Raises WrongStateError:
+    something is not there, or nobody heard of an error."""
     rng = random.Random(seed)
     scheduler = Scheduler(random.Random(f"{seed} order"))
     disk = SimulatedDisk()
     disk.pause = scheduler.pause
     fed: list[tuple[GtidKey, bytes]] = []
-    disk_failure = None
-    if fails:
-        disk_failure = DiskFailure((rng.choice(("write", "write", "sync")),), rng.randrange(1, 25), 1, StoreError)
-    if disk_failure is not None:
-        disk.fail = disk_failure
+    verbs = (rng.choice(("write", "write", "sync")),) if fails else ()
+    disk.fail = failure = DiskFailure(verbs, rng.randrange(1, 25), 1, StoreError)
 
     def work() -> None:
         try:
             write()
         except StoreError:
-            if disk_failure is None or not disk_failure.hit:
+            if not failure.hit:
                 raise
         else:
-            if disk_failure is not None and disk_failure.hit:
-                raise CheckError(f"{disk_failure.hit[0]} has failed, and nobody was told")
+            if failure.hit:
+                raise CheckError(f"{failure.hit[0]} has failed, and nobody was told")
 
     def write() -> None:
         behind = WriteBehindDisk(disk)
         with BinlogWriter(behind, max_file_bytes=4 * PAGE_SIZE, state_interval_bytes=PAGE_SIZE) as writer:
             for number in range(1, rng.randrange(2, 30)):
-                gtid = Gtid(domain_id=0, server_id=1, seq_no=number)
-                event, body = make_gtid_event(gtid), make_event(160, 1, bytes(rng.choice(PAYLOADS)))
-                writer.write_group(gtid, event, [body])
-                fed.append(((0, 1, number), event + body))
+                gtid, event, body = new_group(number, rng.choice(PAYLOADS))
+                writer.write_group(gtid, event, body)
+                fed.append(((0, 1, number), event + body[0]))
                 if rng.random() < 0.2:
                     writer.flush()
                     check()
@@ -150,7 +139,7 @@ def import_under_threads(seed: int, *, fails: bool = False) -> bool:
             scheduler.run()
         except Exception as error:
             raise WrongStateError(f"import, seed {seed}, step {scheduler.step_count}: {error}") from error
-    return disk_failure is not None and bool(disk_failure.hit)
+    return bool(failure.hit)
 
 
 def main() -> None:
@@ -160,12 +149,8 @@ def main() -> None:
     parser.add_argument("--failing", action="store_true", help="on a disk that fails")
     add_campaign_options(parser, "run")
     arguments = parser.parse_args()
-    check = _run_failing if arguments.failing else run_seed
+    check = (lambda seed: run_failing_seed(seed)[0]) if arguments.failing else run_seed
     run_from_command_line(check, arguments, unit="states", error=WrongStateError)
-
-
-def _run_failing(seed: int) -> int:
-    return run_failing_seed(seed)[0]
 
 
 if __name__ == "__main__":

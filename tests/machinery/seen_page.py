@@ -19,8 +19,6 @@ VIRTUAL_MS = 5000  # of the page's own clock, which does not wait
 
 
 class SeenPage(HTMLParser):
-    """The elements of a page, with what each of them says."""
-
     VOID = frozenset({"meta", "input", "br"})
 
     def __init__(self, page: str) -> None:

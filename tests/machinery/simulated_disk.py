@@ -37,8 +37,6 @@ class _Resize:
 
 
 class _Inode:
-    """A file whatever its name: what is durable of it, and what was done since."""
-
     def __init__(self, durable: bytes = b"") -> None:
         self.durable = durable
         self.current = bytearray(durable)
@@ -62,11 +60,9 @@ class _NameChange:
 class SimulatedDisk(MemoryFiles):
     """A `Disk`; `after` is called with the name of each operation that changed something, once it is done.
 
-    `fail` may raise for an operation before it is done: (verb, name) -> None. `pause`, if it is
-    set, is called with the verb before each operation and in the middle of those that take
-    time: other threads may use the disk there. A sync then covers what was written before it
-    began, and of a write the first half is there.
-    """
+    `fail` may raise for an operation before it is done: (verb, name) -> None. `pause` is called with the verb before
+    each and in the middle of those that take time, so that other threads use the disk there: a sync then covers what
+    was written before it began, and of a write the first half is there."""
 
     def __init__(self, files: dict[str, bytes] | None = None) -> None:
         self._names: dict[str, _Inode] = {name: _Inode(data) for name, data in (files or {}).items()}
@@ -83,8 +79,6 @@ class SimulatedDisk(MemoryFiles):
 
     def __str__(self) -> str:
         return "(simulated)"
-
-    # The storage layer ----------------------------------------------------------------------
 
     def lock(self) -> None:
         pass
@@ -214,10 +208,7 @@ class SimulatedDisk(MemoryFiles):
         return self._image(names, kept, owners)
 
     def crash_states(self, rng: random.Random, *, torn_max: int = TORN_VARIANTS) -> Iterator[dict[str, bytes]]:
-        """What a loss of power may leave at this moment; not all of it if there is too much.
-
-        The same state may come more than once.
-        """
+        """What a loss of power may leave, or a sample where that is too much; a state may come more than once."""
         pending = [*self._pending_names]
         data, owners = self._pending_data()
         for chosen in _subsets(len(pending) + len(data), rng):

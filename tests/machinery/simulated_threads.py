@@ -19,10 +19,7 @@ from tests.machinery.scheduler import Ended, Runner, Scheduler
 def installed(
     scheduler: Scheduler, modules: list[ModuleType], *, traced: list[ModuleType] | None = None
 ) -> Iterator[None]:
-    """Let these modules use simulated threads and clocks while the context is entered.
-
-    `traced` are those inside which a thread may be preempted.
-    """
+    """Let these modules use simulated threads and clocks; inside the `traced` ones a thread may be preempted."""
     replacements: dict[int, object] = {
         id(threading): SimulatedThreading(scheduler),
         id(time): SimulatedTime(scheduler),
@@ -47,8 +44,6 @@ def installed(
 
 
 class SimulatedThreading:
-    """Replaces the module `threading`."""
-
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
 
@@ -74,8 +69,6 @@ class SimulatedThreading:
 
 
 class SimulatedTime:
-    """Replaces the module `time`."""
-
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
 
@@ -256,8 +249,6 @@ class SimulatedExecutor:
 
 
 class _Result(Future[object]):
-    """A future for which the scheduler waits."""
-
     def __init__(self, scheduler: Scheduler) -> None:
         super().__init__()
         self._scheduler = scheduler

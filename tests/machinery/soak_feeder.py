@@ -76,7 +76,6 @@ def rows_of(seed: int, domain_id: int, last_seq_no: int) -> Iterator[tuple[int, 
 
 
 def _texts(seed: int, gtid: Gtid) -> Iterator[str]:
-    """The content of a group, in one part or several."""
     rng = random.Random(f"{seed} {gtid}")
     kind = rng.random()
     least, most = SMALL if kind < 0.45 else MIDDLE if kind < 0.7 else LARGE
@@ -101,8 +100,6 @@ class _OpenGroup:
 
 
 class Feeder:
-    """Writes group after group, in all the ways there are."""
-
     def __init__(self, log: ibbmaster.WritableLog, seed: int) -> None:
         self._log = log
         self._seed = seed
@@ -132,7 +129,6 @@ class Feeder:
                 self._write(gtid)
 
     def finish(self) -> None:
-        """End what is open."""
         while self._open:
             self._go_on(next(iter(self._open)))
 
@@ -184,7 +180,6 @@ def feed(log: ibbmaster.WritableLog, seed: int, ended: threading.Event) -> None:
 
 
 def main() -> None:
-    """Write, serve, and end as standard input says."""
     directory, seed = Path(sys.argv[1]), int(sys.argv[2])
     ended = threading.Event()
     with (

@@ -13,13 +13,7 @@ from ibbmaster.tables.arrow.plan import find_fields
 
 
 class StreamReading:
-    """What a stream has read so far.
-
-    Attributes:
-        rows: of all batches.
-        offset: where the next batch begins; what a checkpoint would keep.
-        batches: how many had groups.
-    """
+    """The `rows` that a stream has read, of all `batches` that had groups; the next one begins at `offset`."""
 
     def __init__(self, **options: str) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -57,7 +51,6 @@ class StreamReading:
         return end, [pickle.dumps(one) for one in self.reader.partitions(self.offset, end)]
 
     def read(self, partitions: list[bytes]) -> list[dict[str, Any]]:
-        """The rows of a batch."""
         found = (batch for one in partitions for batch in self.reader.read(pickle.loads(one)))
         return [row for batch in found for row in batch.to_pylist()]
 
@@ -73,12 +66,10 @@ class StreamReading:
         return True
 
     def catch_up(self) -> None:
-        """Read until there is nothing new."""
         while self.step():
             pass
 
     def all_at_once(self) -> bool:
-        """Read what there is as one batch."""
         return self.step(ReadAllAvailable())
 
     @property
@@ -92,7 +83,6 @@ class StreamReading:
 
     @property
     def lag(self) -> dict[str, int]:
-        """Of the last batch."""
         reported = self.reader.reportLatestOffset()
         assert reported is not None
         return dict(reported["lag"])

@@ -132,8 +132,6 @@ class StreamReader:
 
 
 class _Stream:
-    """Packets into groups."""
-
     def __init__(self) -> None:
         self.packets = PacketReader(limit=1 << 26, next_sequence=1)
         self._group: bytearray | None = None

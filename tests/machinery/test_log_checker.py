@@ -1,13 +1,13 @@
 import random
-from pathlib import Path
 
 import pytest
 
+from tests.built_logs import FIXTURES
 from tests.machinery.events import groups_behind
 from tests.machinery.log_checker import CheckError, check_log
 from tests.machinery.stores import bytes_at, open_files
 
-IBB = Path(__file__).parents[2] / "fixtures" / "ibb"
+IBB = FIXTURES / "ibb"
 
 
 @pytest.mark.parametrize("directory", sorted(IBB.iterdir()), ids=lambda path: path.name)

@@ -1,10 +1,17 @@
 import random
 import sys
+from functools import partial
 
 import pytest
 
 from tests.machinery.scheduler import DeadlockError, Scheduler
 from tests.machinery.simulated_threads import SimulatedExecutor, SimulatedThreading, SimulatedTime, installed
+
+
+def run(scheduler, *functions):
+    for number, function in enumerate(functions):
+        scheduler.start(f"thread {number}", function)
+    scheduler.run()
 
 
 def order_of(seed, *, with_lock=True):
@@ -21,9 +28,7 @@ def order_of(seed, *, with_lock=True):
         if with_lock:
             lock.release()
 
-    for number in range(3):
-        scheduler.start(f"thread {number}", lambda number=number: work(number))
-    scheduler.run()
+    run(scheduler, *(partial(work, number) for number in range(3)))
     return tuple(found)
 
 
@@ -47,15 +52,13 @@ def test_two_threads_that_wait_for_each_other_are_a_deadlock_that_names_them():
             with first, second:
                 pass
 
-        scheduler.start("one", lambda locks=locks: take(*locks))
-        scheduler.start("two", lambda locks=locks: take(*reversed(locks)))
         try:
-            scheduler.run()
+            run(scheduler, partial(take, *locks), partial(take, *reversed(locks)))
         except DeadlockError as error:
             found += 1
             said = str(error)
     assert 5 < found < 95
-    assert "one waits for a lock, two waits for a lock" in said
+    assert "thread 0 waits for a lock, thread 1 waits for a lock" in said
 
 
 def test_a_condition_wakes_whom_somebody_notifies_and_nobody_else():
@@ -75,10 +78,7 @@ def test_a_condition_wakes_whom_somebody_notifies_and_nobody_else():
                     values.append(value)
                     condition.notify_all()
 
-        for _ in range(2):
-            scheduler.start("waiting", wait)
-        scheduler.start("notifying", notify)
-        scheduler.run()
+        run(scheduler, wait, wait, notify)
         assert woken == [True, True]
 
     scheduler = Scheduler(random.Random(0))
@@ -89,9 +89,8 @@ def test_a_condition_wakes_whom_somebody_notifies_and_nobody_else():
         with condition:
             condition.wait()
 
-    scheduler.start("waiting", wait_for_nobody)
-    with pytest.raises(DeadlockError, match="waiting waits for a notification"):
-        scheduler.run()
+    with pytest.raises(DeadlockError, match="thread 0 waits for a notification"):
+        run(scheduler, wait_for_nobody)
 
 
 def test_time_passes_as_fast_as_nobody_works():
@@ -104,8 +103,7 @@ def test_time_passes_as_fast_as_nobody_works():
         time.sleep(3600)
         outcomes.append(event.wait(3600))
 
-    scheduler.start("sleeping", wait)
-    scheduler.run()
+    run(scheduler, wait)
     assert outcomes == [False]
     assert 7200 <= time.monotonic() - began < 7201
 
@@ -126,8 +124,7 @@ def test_an_executor_does_one_thing_after_the_other_and_hands_errors_on():
             assert [result.result() for result in results] == [None] * 3
             executor.shutdown()
 
-        scheduler.start("using", use)
-        scheduler.run()
+        run(scheduler, use)
         assert done == [0, 1, 2]
 
 
@@ -142,9 +139,7 @@ def test_a_thread_that_is_preempted_inside_loses_an_update_without_a_lock():
                 box["count"] += 1
 
         with installed(scheduler, [], traced=[module]):
-            for number in range(2):
-                scheduler.start(f"thread {number}", add)
-            scheduler.run()
+            run(scheduler, add, add)
         return box["count"]
 
     assert {count(seed, preempts_inside=False) for seed in range(20)} == {40}
@@ -166,9 +161,7 @@ def test_what_a_thread_raises_ends_the_run_and_all_others():
         finally:
             released.append(True)
 
-    scheduler.start("waiting", wait)
-    scheduler.start("failing", fail)
     with pytest.raises(ValueError, match="planted"):
-        scheduler.run()
+        run(scheduler, wait, fail)
     assert len(released) <= 1
     assert not lock.locked()

@@ -29,8 +29,6 @@ VERBS = (  # methods of a workload; the frequent ones more than once
 
 @dataclass(slots=True)
 class Expectation:
-    """What the log holds after some step."""
-
     groups: tuple[tuple[tuple[int, int, int], int], ...] = ()  # GTID, hash of its bytes
     prepared: frozenset[bytes] = frozenset()
     life: int = 0  # resets before
@@ -95,7 +93,6 @@ class Workload:
         self._read = 0  # groups that the reader gave since the last reset
 
     def step_at_random(self) -> None:
-        """Make a step by chance."""
         self.step(self.rng.choice(VERBS))
 
     def step(self, verb: str) -> None:
@@ -105,8 +102,6 @@ class Workload:
         make()
         if self.options.durability is Durability.SYNC:
             self._acknowledge()
-
-    # Verbs ----------------------------------------------------------------------------------
 
     def feed_small(self) -> None:
         self._feed(self.rng.randrange(1, 400))
@@ -248,8 +243,6 @@ class Workload:
             if len(self.oracle.steps[index].groups) >= self._read:
                 self.oracle.sent = max(self.oracle.sent, index)
                 break
-
-    # Notes ----------------------------------------------------------------------------------
 
     def _follow(self) -> None:
         self._reader = self.store.groups(self.store.seek(GtidPosition(self.store.state().position().values())))

@@ -16,6 +16,7 @@ import pymysql
 from ibbmaster.gtid import GtidPosition
 from tests.machinery.feeder import PASSWORD, is_whole
 from tests.machinery.stores import faults_at, new_store
+from tests.tap import ask_for_dump
 
 AT_ONCE = 2  # stores; most of the time goes to starts of a process
 GTID_EVENT = 162
@@ -27,20 +28,14 @@ class Replica(threading.Thread):
     def __init__(self, port, after):
         super().__init__(daemon=True)
         self.latest = after
-        self.received = 0
         self.fault: str | None = None
         self.end: Exception | None = None
         self._port = port
 
     def run(self):
         try:
-            login = {"user": "repl", "password": PASSWORD, "ssl_disabled": True}
-            connection = pymysql.connect(host="127.0.0.1", port=self._port, **login)
             position = f"0-1-{self.latest}" if self.latest else ""
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET @mariadb_slave_capability=4, @slave_connect_state='{position}'")
-            connection._execute_command(0x12, struct.pack("<IHI", 4, 2, 77))  # 2: with ANNOTATE_ROWS events
-            self._read(connection)
+            self._read(ask_for_dump(self._port, flags=2, server_id=77, position=position, password=PASSWORD))
         except (pymysql.Error, OSError, AttributeError, IndexError) as error:
             self.end = error  # it was killed, or the primary ended the dump
 
@@ -59,7 +54,6 @@ class Replica(threading.Thread):
                     self.fault = f"the events of {expected} are not whole"
                     return
                 self.latest = expected
-                self.received += 1
 
 
 # As mysql-test/suite/binlog_in_engine/recover_concurrent_dml.test
@@ -120,20 +114,17 @@ def kill_again_and_again(directory, seed, kills):
 
 def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_killed(tmp_path):
     """A real `serve` on an empty directory, beside it writers of which each is killed; nobody waits for a lock."""
-    server = subprocess.Popen(
-        [
-            *(sys.executable, "-m", "ibbmaster", "serve", str(tmp_path), "--listen", "127.0.0.1:0", "--json"),
-            *("--tls", "off", "--user", "repl", "--password-file", str(_password_file(tmp_path))),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    (tmp_path / "log").mkdir()
+    (tmp_path / "password").write_text(PASSWORD)
+    (tmp_path / "password").chmod(0o600)
+    command = [sys.executable, "-m", "ibbmaster", "serve", tmp_path / "log", "--listen", "127.0.0.1:0", "--json"]
+    command += ["--tls", "off", "--user", "repl", "--password-file", tmp_path / "password"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         replica = Replica(json.loads(server.stdout.readline())["port"], 0)
         replica.start()
         for number in range(3):
-            writer = start_feeder(tmp_path, number)
+            writer = start_feeder(tmp_path / "log", number)
             assert writer.stdout.readline().startswith("port"), "the server was in its way"
             acknowledged = said_until_killed(writer, 40)["ack"]
             while replica.latest < acknowledged:  # what is in the redo log alone comes, too
@@ -145,10 +136,3 @@ def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_ki
         _, errors = server.communicate(timeout=120)
     assert "fail" not in errors
     assert "Traceback" not in errors
-
-
-def _password_file(directory):
-    path = directory.parent / f"{directory.name}-password"
-    path.write_text(PASSWORD)
-    path.chmod(0o600)
-    return path

@@ -19,7 +19,6 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 from ibbmaster.errors import PositionPurgedError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel import loading
-from ibbmaster.logs.log.group_writer import GroupWriter
 from ibbmaster.logs.log.purge import PurgeRequest
 from ibbmaster.logs.store.store_options import Durability, StoreOptions
 from ibbmaster.primary.server.certificate import make_certificate
@@ -37,93 +36,28 @@ from ibbmaster.replication.dump.session import DumpSession
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.replication.wire.packet import PacketReader
 from tests.machinery.dump_sessions import session_of
-from tests.machinery.events import XID_EVENT, gtid_of, make_event, make_gtid_event
+from tests.machinery.random_log import MARKED, RandomFeeder
 from tests.machinery.stores import new_store
 
 PAGE_SIZE = 16384
 SIZES = (0, 30, 300, 3000, PAGE_SIZE, 70_000, 300_000)
 ANNOTATE, ROWS, XID = EventType.ANNOTATE_ROWS, EventType.WRITE_ROWS_V1, EventType.XID
 OF_GROUPS = {EventType.GTID, ANNOTATE, ROWS, XID}
-MARKED = 0x8000  # a flag of events that some replicas do not want
 EOF = bytes.fromhex("fe00000200")
 SAMPLE = 8  # seeds of a short run
 STEPS = 40
 
-Group = tuple[Gtid, tuple[bytes, ...]]  # its events, that with the GTID first
 
-
-class Feeder:
-    """Writes groups by every way there is; `groups` are those committed, in order."""
-
-    def __init__(self, directory, rng):
-        self.rng = rng
-        self.groups: list[Group] = []
-        options = StoreOptions(
-            durability=Durability.LATER,
-            max_file_bytes=rng.choice([8, 24, 96]) * PAGE_SIZE,
-            state_interval_bytes=rng.choice([2, 8, 256]) * PAGE_SIZE,
-            oob_piece_bytes=40_000,
-            spill_bytes=rng.choice([20_000, 60_000]),
-            redo_bytes=8 << 20,
-        )
-        self.store = new_store(directory, options)
-        self._seq_no = 0
-        self._open: list[tuple[GroupWriter, list[bytes]]] = []
-
-    def feed(self):
-        """One to eight groups, durable at the end."""
-        rng = self.rng
-        for _ in range(rng.randrange(1, 9)):
-            kind = rng.randrange(10)
-            if kind == 0 and len(self._open) < 3:
-                self._open.append((self.store.open_group(), []))
-            elif kind <= 2 and self._open:
-                self._go_on(rng.choice(self._open))
-            else:
-                gtid = self._next_gtid()
-                events = (make_gtid_event(gtid), *self._events(), XID_EVENT)
-                self.store.write_direct_ordered(gtid, events[0], events[1:])
-                self.groups.append((gtid, events))
-        self.store.sync()
-        if rng.random() < 0.3:
-            self.store.checkpoint()
-
-    def close(self):
-        self.give_up_open()
-        self.store.close()
-
-    def give_up_open(self):
-        while self._open:
-            self._open.pop()[0].abandon()
-
-    def _go_on(self, one):
-        group, events = one
-        for event in self._events():
-            group.write(event)
-            events.append(event)
-        if self.rng.random() < 0.5:
-            return
-        self._open.remove(one)
-        if self.rng.random() < 0.2:
-            group.abandon()
-            return
-        gtid = self._next_gtid()
-        group.write(XID_EVENT)
-        group.commit(gtid, make_gtid_event(gtid))
-        self.groups.append((gtid, (make_gtid_event(gtid), *events, XID_EVENT)))
-
-    def _next_gtid(self):
-        self._seq_no += 1
-        return gtid_of(self._seq_no, self.rng.randrange(3), self.rng.randrange(1, 3))
-
-    def _events(self):
-        rng, found = self.rng, []
-        for _ in range(rng.randrange(4)):
-            size = rng.choice(SIZES) if rng.random() < 0.7 else rng.choice(SIZES[:4])
-            event = bytearray(make_event(rng.choice([ANNOTATE, ROWS]), 1, rng.randbytes(size)))
-            event[17:19] = (MARKED if rng.random() < 0.1 else 0).to_bytes(2, "little")
-            found.append(bytes(event))
-        return found
+def new_feeder(directory, rng):
+    options = StoreOptions(
+        durability=Durability.LATER,
+        max_file_bytes=rng.choice([8, 24, 96]) * PAGE_SIZE,
+        state_interval_bytes=rng.choice([2, 8, 256]) * PAGE_SIZE,
+        oob_piece_bytes=40_000,
+        spill_bytes=rng.choice([20_000, 60_000]),
+        redo_bytes=8 << 20,
+    )
+    return RandomFeeder(new_store(directory, options), rng, SIZES)
 
 
 @dataclass(eq=False)
@@ -231,7 +165,7 @@ class World:
 
     def __init__(self, seed, directory, tls):
         self.rng = random.Random(seed)
-        self.feeder = Feeder(directory, self.rng)
+        self.feeder = new_feeder(directory, self.rng)
         self.clock = MockClock()
         self.log_end = LogEnd()  # growth is announced by hand
         self.registry = Registry()
@@ -259,6 +193,14 @@ class World:
             self.clock.jump(self.rng.choice([0.0005, 0.002, 0.03, 1.5]))
         for _ in range(self.rng.randrange(3)):
             await trio.lowlevel.checkpoint()
+
+    def feed(self):
+        """One to eight groups, durable at the end."""
+        for _ in range(self.rng.randrange(1, 9)):
+            self.feeder.step()
+        self.feeder.store.sync()
+        if self.rng.random() < 0.3:
+            self.feeder.store.checkpoint()
 
     # What happens
 
@@ -299,7 +241,7 @@ class World:
             case 8 if rng.random() < 0.1:
                 await self.reset()
             case _:
-                self.feeder.feed()
+                self.feed()
                 self.log_end.announce()
         for _ in range(rng.randrange(20)):
             await trio.lowlevel.checkpoint()
@@ -316,7 +258,7 @@ class World:
         self.feeder.store.reset()
         self.feeder.groups = []
         if self.rng.random() < 0.5:
-            self.feeder.feed()  # at the old places, before anybody has looked
+            self.feed()  # at the old places, before anybody has looked
         old, self.replicas = self.replicas, []
         self.log_end.announce()
         while any(replica.connection is not None for replica in old):
@@ -391,7 +333,7 @@ class World:
     async def cut_everywhere(self, cuts):
         """A new replica for each byte at which a stream can be cut, or `cuts` of them; each comes back once."""
         for _ in range(6):
-            self.feeder.feed()
+            self.feed()
         async with trio.open_nursery() as nursery:
             self.add_replica()
             (whole,) = self.replicas
@@ -541,7 +483,8 @@ def world(monkeypatch, tls, tmp_path):
 
     yield make
     for world in worlds:
-        world.feeder.close()
+        world.feeder.give_up_open()
+        world.feeder.store.close()
 
 
 @pytest.mark.timeout(3600)

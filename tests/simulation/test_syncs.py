@@ -6,17 +6,17 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.logs.store.redo_log import DURABLE_END_NAME
 from ibbmaster.logs.store.store_options import Durability, StoreOptions
 from ibbmaster.storage.disk import local as disk_module
+from tests.built_logs import CLASSIC
 from tests.machinery.events import make_event, new_group
 from tests.machinery.stores import new_store
 
-CLASSIC = Path(__file__).parents[2] / "fixtures/classic/11.8/domains"
+DOMAINS = CLASSIC / "11.8/domains"
 SIZES = (40, 3000, 20_000, 90_000)
 GROUPS = 12
 CALLS = "openat,pwrite64,pwritev,pwritev2,write,fdatasync,fsync,ftruncate,truncate,fallocate,unlink,unlinkat,rename"
@@ -159,7 +159,8 @@ def test_a_real_process_acknowledges_what_it_has_written_or_synced(tmp_path, dur
 
     def said(trace, text):
         if "ack " in text:
-            acknowledged.append((trace.unsynced("ibbmaster-redo"), trace.of(_redo(trace)).under_way, trace.sync_count))
+            redo = next(path for path in trace.files if "ibbmaster-redo" in path)
+            acknowledged.append((trace.unsynced("ibbmaster-redo"), trace.of(redo).under_way, trace.sync_count))
 
     trace = replay(strace(tmp_path, sys.executable, "-c", WRITER, str(directory), durability.name), directory, said)
 
@@ -173,15 +174,11 @@ def test_a_real_process_acknowledges_what_it_has_written_or_synced(tmp_path, dur
         assert any(unsynced for unsynced, _, _ in acknowledged)  # else this would show nothing
 
 
-def _redo(trace):
-    return next(path for path in trace.files if "ibbmaster-redo" in path)
-
-
 def test_an_import_and_a_backup_are_on_the_disk_when_they_are_reported(tmp_path):
     log, copy = tmp_path / "log", tmp_path / "copy"
     log.mkdir()
     for command, target in (
-        (["convert", str(CLASSIC), str(log)], log),
+        (["convert", str(DOMAINS), str(log)], log),
         (["backup", str(log), "--to", str(copy)], copy),
     ):
         reported: list[list[str]] = []

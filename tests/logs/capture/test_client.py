@@ -1,4 +1,5 @@
 import contextlib
+from types import SimpleNamespace
 
 import pytest
 
@@ -13,19 +14,15 @@ EOF = b"\xfe\x00\x00\x00\x00"
 LOGGED = ("0-1-1", "5-1-7", "0-1-2", "0-2-3")
 
 
-class Packet:
-    def __init__(self, data):
-        self._data = data
-
-    def get_all_data(self):
-        return self._data
+def packet(data):
+    return SimpleNamespace(get_all_data=lambda: data)
 
 
 class Peer:
     """A connection to a primary, or to a proxy before it, that sends these groups and then EOF."""
 
     def __init__(self, gtids, position):
-        self._packets = [Packet(b"\0" + event) for text in gtids for event in group(text)] + [Packet(EOF)]
+        self._packets = [packet(b"\0" + event) for text in gtids for event in group(text)] + [packet(EOF)]
         self._position = position
 
     def cursor(self):
@@ -95,7 +92,7 @@ def test_a_group_that_begins_inside_of_another_is_an_error_and_no_part_of_it(pri
     address = primary(4)
     peer = Peer((), "0-1-2")
     (begun, _), whole = group("0-1-1"), group("0-1-2")
-    peer._packets[:0] = [Packet(b"\0" + event) for event in (begun, *whole)]
+    peer._packets[:0] = [packet(b"\0" + event) for event in (begun, *whole)]
     monkeypatch.setattr(client, "connected", lambda address: contextlib.nullcontext(peer))
     with pytest.raises(EventError, match="the primary begins group 0-1-2 before 0-1-1 has ended: try again"):
         read(address, "", "0-1-2")

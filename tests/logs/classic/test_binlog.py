@@ -1,14 +1,12 @@
 import shutil
 import struct
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.errors import ClassicFormatError
 from ibbmaster.logs.classic.binlog import ClassicReader
 from ibbmaster.logs.classic.series import find_series
-
-CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
+from tests.built_logs import CLASSIC
 
 
 @pytest.mark.parametrize("series", ["10.11/encrypted", "11.8/encrypted"])

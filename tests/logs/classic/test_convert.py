@@ -7,7 +7,6 @@ import struct
 import zlib
 from collections import Counter
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -16,13 +15,12 @@ from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.logs.classic import convert
 from ibbmaster.storage.disk.local import RealDisk
-from tests.built_logs import captures
+from tests.built_logs import CLASSIC, FIXTURES, captures
 from tests.damage import flip
 from tests.machinery.events import AROUND_GROUPS, event_offsets, group_events, numbers_in
 from tests.machinery.importing import import_classic
 from tests.machinery.stores import bytes_at, faults_at, open_files
 
-CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 SIZES = {  # file size, state interval
     "large files": (8 << 20, 2 << 20),
     "the smallest files": (4 * 16384, 16384),
@@ -160,9 +158,6 @@ def test_progress_ends_at_the_size_of_all_files(memory_path):
     assert calls == sorted(calls)
 
 
-# Going on with a log ---------------------------------------------------------------------------
-
-
 def test_a_log_that_is_there_is_not_touched_without_append(memory_path):
     run(memory_path, CLASSIC / "11.8" / "vectors")
     before = bytes_at(memory_path)
@@ -215,9 +210,6 @@ def test_another_domain_from_its_beginning_may_be_added(memory_path):
     assert str(report.gtid_state.position()) == "0-1-37,11-11-22,12-12-22,50-50-22"
 
 
-# The samples -----------------------------------------------------------------------------------
-
-FIXTURES = CLASSIC.parent
 SAMPLE_ROW = re.compile(
     r"\| `(?P<name>[\w-]+)` \| `(?P<source>classic/[^`]+)` \| (?P<size>\d+)K \| (?P<interval>\d+)K \|"
 )
@@ -278,7 +270,6 @@ def renumbered(path, numbers):
 
 @pytest.mark.parametrize("start", [1, 2**63 - 12, 2**64 - 200], ids=["small", "over 2^63", "up to 2^64"])
 def test_what_a_lenient_primary_wrote_is_kept_and_told(imported, tmp_path, start):
-    """Numbers that repeat, go back and leave gaps, also where many groups are taken at once."""
     offsets = [0, 1, 1, 0, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 3, 18, 19, 25]
     path = tmp_path / "binlog.000001"
     path.write_bytes(renumbered(CLASSIC / "10.11" / "types-full-crc32" / "binlog.000001", [start + o for o in offsets]))

@@ -1,6 +1,5 @@
 import json
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -17,12 +16,11 @@ from ibbmaster.logs.classic.head import head_of
 from ibbmaster.logs.log.directory import BinlogDirectory
 from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.storage.disk.local import RealDisk
-from tests.built_logs import captures
+from tests.built_logs import CLASSIC, captures
 from tests.damage import flip
 from tests.machinery.events import groups_behind
 from tests.machinery.importing import import_classic
 
-CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 CAPTURES = ["10.11/domains", "11.8/domains", "10.11/checksum-switch", "10.11/crashed", "11.8/large-commit"]
 
 

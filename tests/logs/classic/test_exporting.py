@@ -2,7 +2,6 @@ import json
 import shutil
 from contextlib import closing
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -16,14 +15,11 @@ from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.replication.event.format_description import describe_format, encode_format_description
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.disk.local import RealDisk
-from tests.built_logs import captures
+from tests.built_logs import CLASSIC, FIXTURES, captures
 from tests.damage import flip
 from tests.machinery.events import event_offsets
 from tests.machinery.importing import import_classic
-from tests.machinery.stores import bytes_at
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
-CLASSIC = FIXTURES / "classic"
 CAPTURES = captures("big", "big-none", "encrypted")  # the first are 222 MB each
 PROFILE = PROFILES["classic-11.8"]
 
@@ -61,13 +57,6 @@ def test_each_capture_comes_back_event_by_event(tmp_path, imported, name):
     (tmp_path / "again").mkdir()
     import_classic([tmp_path / "out"], RealDisk(tmp_path / "again"), max_file_bytes=64 << 20)
     assert groups_of(tmp_path / "again") == groups_of(tmp_path / "out")
-
-
-def test_the_same_log_gives_the_same_files(tmp_path):
-    for name in ("one", "two"):
-        export(FIXTURES / "ibb/domains", tmp_path / name, max_file_bytes=10_000)
-    assert bytes_at(tmp_path / "one") == bytes_at(tmp_path / "two")
-    assert len(bytes_at(tmp_path / "one")) == 5 + 2
 
 
 # As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_max_size.test

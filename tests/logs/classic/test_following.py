@@ -1,5 +1,4 @@
 import random
-import shutil
 
 import pytest
 
@@ -83,21 +82,6 @@ def test_a_last_file_that_is_begun_again_is_waited_for(writer, directory, size):
     dump.close()
 
 
-def test_a_dump_that_began_in_a_part_of_a_file_waits_when_that_is_cut_too(writer, directory):
-    log, path = served(directory), writer.path()
-    assert log.answers()
-    data = path.read_bytes()
-    path.write_bytes(data[:410])
-    dump = waiting(log)
-    path.write_bytes(data[:134])
-    dump.go_on()
-    assert dump.end is None
-    path.write_bytes(data)
-    dump.go_on()
-    assert (dump.end, gtids(dump)) == (None, 5)
-    dump.close()
-
-
 @pytest.mark.parametrize("count", [1, 9])
 def test_another_log_over_the_files_is_that_log(writer, directory, count):
     log = served(directory)
@@ -113,16 +97,6 @@ def test_another_log_over_the_files_is_that_log(writer, directory, count):
     assert by_file.end[:3] == b"\xff" + (1236).to_bytes(2, "little")
     by_gtid.close()
     by_file.close()
-
-
-def test_a_directory_that_is_removed_and_made_anew_is_another_log(writer, directory):
-    log = served(directory)
-    check_as_fresh(log, directory)
-    shutil.rmtree(directory)
-    assert log.answers()["binlog_end"] == ("bin.000001", log.engine.end().offset)  # nothing is there, for now
-    writer.write_another_over_it()
-    writer.append()
-    check_as_fresh(log, directory)
 
 
 class GoesAway:

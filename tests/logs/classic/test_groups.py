@@ -5,7 +5,6 @@ import zlib
 from contextlib import closing
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -16,10 +15,10 @@ from ibbmaster.logs.classic import groups as classic_file
 from ibbmaster.logs.classic.groups import ClassicFileReader
 from ibbmaster.logs.classic.series import find_series
 from ibbmaster.logs.classic.window import EventWindow
-from tests.built_logs import ClassicFileBuilder
+from tests.built_logs import CLASSIC, ClassicFileBuilder
 from tests.machinery.events import group_events
+from tests.machinery.tables import rows_of
 
-CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 SMALL = {
     "with checksums": "11.8/checksum-switch/binlog.000005",
     "without checksums": "11.8/checksum-switch/binlog.000004",
@@ -69,6 +68,7 @@ def gtid(seq_no, flags=0, rest=bytes(6)):
     return GTID, struct.pack("<QIB", seq_no, 0, flags) + rest
 
 
+BEGINS = rows_of(__file__, "begins")
 LIST, END = (GTID_LIST, bytes(6)), (XID, bytes(8))
 
 
@@ -105,9 +105,6 @@ def test_bodies_that_nobody_takes_are_passed_over():
     path = CLASSIC / "11.8/large-commit/binlog.000002.xz"
     with opened(path) as reader:
         assert [str(group.gtid) for group in reader.groups()] == ["0-1-4", "0-1-5", "0-1-6"]
-
-
-# Files cut short -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", SMALL.values(), ids=SMALL)
@@ -161,9 +158,6 @@ def test_bytes_behind_the_last_event_are_damage(copy):
     copy.write_bytes((CLASSIC / LEFT_BY_A_CRASH).read_bytes() + bytes(2_000_000) + b"\1")
     with pytest.raises(ClassicFormatError, match="type 0 event of 0 bytes"):
         read(copy)
-
-
-# Damage --------------------------------------------------------------------------------------
 
 
 def test_each_flipped_bit_of_a_file_with_checksums_is_found(copy):
@@ -221,26 +215,9 @@ def test_damage_of_a_file_without_checksums_never_gives_another_error(copy):
     assert all(text.startswith("binlog.000001 offset ") for text in texts)
 
 
-# What must stand where -----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("data", "problem"),
-    [
-        (b"", "the file ends inside its head"),
-        (b"\xfebi", "the file ends inside its head"),
-        (b"\xfd7zXZ\0", r"its name must end in \.xz"),
-        (b"\xfe\xfe\x0d\x01", r"an \.ibb file already"),
-        (b"\xfdbin", "encrypted by MySQL"),
-        (b"text", "begins with 74 65 78 74, expected fe 62 69 6e"),
-        (b"\xfebin" + struct.pack("<IBIIIH", 0, 15, 1, 4000, 0, 0), "the file ends inside its head"),
-        (b"\xfebin" + struct.pack("<IBIIIH", 0, 15, 1, 1 << 20, 0, 0), "FORMAT_DESCRIPTION event of 1048576 bytes"),
-        (b"\xfebin" + struct.pack("<IBIIIH", 0, 1, 1, 75, 0, 0) + bytes(56), "START_V3 event of 75 bytes where"),
-        (b"\xfebin" + struct.pack("<IBIIIH", 0, 15, 1, 18, 0, 0), "FORMAT_DESCRIPTION event of 18 bytes"),
-    ],
-)
-def test_a_file_that_does_not_begin_as_a_binlog_is_refused(copy, data, problem):
-    copy.write_bytes(data)
+@pytest.mark.parametrize(("name", "data", "problem"), BEGINS, ids=[row[0] for row in BEGINS])
+def test_a_file_that_does_not_begin_as_a_binlog_is_refused(copy, name, data, problem):
+    copy.write_bytes(bytes.fromhex(data))
     with pytest.raises(ClassicFormatError, match=f"^binlog.000001 offset [04]: .*{problem}"):
         read(copy)
 
@@ -294,8 +271,6 @@ def test_an_event_that_cannot_stand_where_it_does_is_refused(copy, events, probl
         with pytest.raises(ClassicFormatError, match=problem):
             read(copy)
 
-
-# Large events --------------------------------------------------------------------------------
 
 LARGE = 3 * classic_file.LARGE_EVENT_SIZE + 17
 

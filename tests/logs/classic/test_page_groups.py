@@ -1,6 +1,5 @@
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -12,12 +11,10 @@ from ibbmaster.logs.classic.exporting import export_traditional
 from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.storage.disk.local import RealDisk
-from tests.built_logs import captures
+from tests.built_logs import FIXTURES, captures
 from tests.damage import flip
 from tests.machinery.stores import bytes_at
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
-CLASSIC = FIXTURES / "classic"
 OURS = [f"{path.parent.name}/{path.name}" for name in ("ibb", "ibb-mariadb") for path in (FIXTURES / name).iterdir()]
 
 

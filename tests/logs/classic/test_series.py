@@ -7,7 +7,6 @@ import re
 import struct
 import sys
 from contextlib import closing, nullcontext
-from pathlib import Path
 
 import pytest
 
@@ -16,10 +15,10 @@ from ibbmaster.logs.classic.head import head_of, without_unbegun
 from ibbmaster.logs.classic.packing import packing_of
 from ibbmaster.logs.classic.series import ClassicSource, classic_file, find_series, read_whole
 from ibbmaster.replication.event.header import append_checksum
+from tests.built_logs import FIXTURES
 
 zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
 MAGIC = b"\xfebin"
 WHOLE = (FIXTURES / "classic" / "10.11" / "domains" / "binlog.000009").read_bytes()
 DESCRIBED = 256  # bytes of it with its FORMAT_DESCRIPTION
@@ -69,7 +68,6 @@ def test_a_file_in_the_row_that_does_not_begin_as_a_binlog_is_not_passed_over(tm
 
 
 def test_the_last_file_is_left_out_exactly_while_its_head_cannot_be_read(tmp_path):
-    """At each byte of it, as a server or a crash leaves it; named by its directory, by an index, one by one."""
     first, last = make(tmp_path, "b.000001", "b.000002")
     index = tmp_path / "b.index"
     index.write_text("./b.000001\n./b.000002\n")

@@ -1,6 +1,5 @@
 import random
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -11,9 +10,7 @@ from ibbmaster.logs.classic import verifying
 from ibbmaster.replication.event.header import encode_event
 from ibbmaster.replication.event.rows.partial import encode_fragments
 from ibbmaster.replication.event.types import EventType
-from tests.built_logs import ClassicFileBuilder
-
-CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
+from tests.built_logs import CLASSIC, ClassicFileBuilder
 
 
 def faults_of(directory):
@@ -146,8 +143,24 @@ CHANGES = {
 CAPTURES = ["10.11/domains", "10.11/group-commit", "11.8/ddl-trx-xa", "11.8/domains-none", "11.8/types-full-crc32"]
 
 
+@pytest.fixture
+def found_by(tmp_path, monkeypatch):
+    """All faults, and how many groups were read."""
+
+    def find(ready, jobs=1):
+        monkeypatch.setattr(verifying, "kernels", ready)
+        try:
+            with ibbmaster.open(tmp_path) as log:
+                check = log.verify(jobs=jobs)
+                return [(str(fault), fault.is_damage) for fault in check], check.totals.groups
+        except ClassicFormatError as error:  # not even its head can be read
+            return str(error), 0
+
+    return find
+
+
 @pytest.mark.parametrize("capture", CAPTURES)
-def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkeypatch, capture):
+def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkeypatch, found_by, capture):
     rng = random.Random(random.randrange(2**32))
     block_bytes = rng.choice([700, 5000, 1 << 20])
     monkeypatch.setattr(verifying, "BLOCK_BYTES", block_bytes)
@@ -162,25 +175,17 @@ def test_kernels_find_what_the_reference_finds_in_damaged_files(tmp_path, monkey
         if rng.random() < 0.5:
             data[21] = data[21] & 0xFE | 1  # in use
         path.write_bytes(data)
-        found = []
-        for ready, jobs in ((loading.load, 1), (lambda: None, 1), (loading.load, 2)):
-            monkeypatch.setattr(verifying, "kernels", ready)
-            try:
-                with ibbmaster.open(tmp_path) as log:
-                    check = log.verify(jobs=jobs)
-                    found.append(([(str(fault), fault.is_damage) for fault in check], check.totals.groups))
-                    groups += check.totals.groups
-            except ClassicFormatError as error:  # not even its head can be read
-                found.append(str(error))
-        assert found[0] == found[1] == found[2]
+        found = found_by(loading.load)
+        assert found == found_by(lambda: None) == found_by(loading.load, jobs=2)
+        groups += found[1]
         path.write_bytes(whole)
-    assert groups > 40
+    assert groups > 13
 
 
 @pytest.mark.parametrize("with_checksums", [True, False])
 @pytest.mark.parametrize("ends", ["by XID", "by COMMIT", "not here"])
 def test_kernels_find_what_the_reference_finds_in_each_place_of_a_group_of_several_blocks(
-    tmp_path, monkeypatch, with_checksums, ends
+    tmp_path, monkeypatch, found_by, with_checksums, ends
 ):
     monkeypatch.setattr(verifying, "BLOCK_BYTES", 256)
     monkeypatch.setattr(verifying, "LONG_BYTES", 32)
@@ -202,13 +207,7 @@ def test_kernels_find_what_the_reference_finds_in_each_place_of_a_group_of_sever
         if at is not None:
             data[at] ^= 1 << at % 8
         path.write_bytes(data)
-        found = []
-        for ready in (loading.load, lambda: None):
-            monkeypatch.setattr(verifying, "kernels", ready)
-            with ibbmaster.open(tmp_path) as log:
-                check = log.verify(jobs=1)
-                found.append(([(str(fault), fault.is_damage) for fault in check], check.totals.groups))
-        assert found[0] == found[1], at
+        assert found_by(loading.load) == found_by(lambda: None), at
     monkeypatch.setattr(verifying, "kernels", loading.load)
     path.write_bytes(whole.data)
 

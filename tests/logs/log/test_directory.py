@@ -216,7 +216,6 @@ def test_at_most_two_empty_files_at_the_end_are_taken_for_ready_ones(new_log, ev
 
 @pytest.fixture
 def paged_log(new_paged_log):
-    """Two files of 80 pages."""
     return new_paged_log(size_pages=80, interval_pages=16)
 
 

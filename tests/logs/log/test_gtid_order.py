@@ -24,6 +24,7 @@ from ibbmaster.replication.event.rows.encoding import written_table
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.xa import Xid
+from tests.built_logs import CLASSIC
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import event_offsets, groups_behind, make_event, make_gtid_event, split_events
 from tests.machinery.importing import import_classic
@@ -218,11 +219,9 @@ def test_equal_bytes_are_the_same_whatever_they_are_and_damage_is_an_error_where
 END = Query(thread_id=3, seconds=1, error_code=0, status=b"", database=b"", text=b"COMMIT")
 FILE_BYTES = 1 << 20
 SMALL_PIECES = {"max_file_bytes": FILE_BYTES, "oob_piece_bytes": 1 << 16}
-CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic"
 
 
 def log_of(files, directory):
-    """The files of a log that traditional files were added to."""
     directory.mkdir(exist_ok=True)
     with closing(RealDisk(directory)) as disk:
         import_classic(files, disk, max_file_bytes=64 << 10, state_interval_bytes=16 << 10, append=True)
@@ -253,20 +252,15 @@ def test_files_that_continue_a_log_in_one_domain_only_are_refused_before_anythin
     assert bytes_at(tmp_path / "ibb") == before
 
 
-def gtid_event_of(path):
-    """Number, domain and flags of the first group."""
-    data = path.read_bytes()
-    start = next(at for at in event_offsets(data) if data[at + 4] == EventType.GTID)
-    return data[start + 19 : start + 32]
-
-
 @pytest.mark.parametrize("is_of_gtid_event", [False, True], ids=["in a statement", "in the GTID event"])
 def test_groups_that_the_log_has_with_other_contents_are_refused_before_anything_is_written(
     tmp_path, captured, is_of_gtid_event
 ):
     before = log_of(captured[:1], tmp_path / "ibb")
     if is_of_gtid_event:
-        *told, flags = gtid_event_of(captured[0])
+        data = captured[0].read_bytes()
+        start = next(at for at in event_offsets(data) if data[at + 4] == EventType.GTID)
+        *told, flags = data[start + 19 : start + 32]  # number, domain and flags of the first group
         with_other_contents(captured[0], bytes((*told, flags)), bytes((*told, flags ^ GtidFlag.DDL)))
     else:
         with_other_contents(captured[0], b"CREATE", b"create")

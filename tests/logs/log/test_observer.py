@@ -50,7 +50,6 @@ WRITES = {
 }
 ASKS = {"answer": 6, "dump": 6, "seek": 4, "loop": 2, "wait": 4, "go_on": 10, "leave": 1, "look": 3}
 DUMPS_MAX = 4
-NONE_THERE = "nothing is there"
 
 
 def opened(directory, make):

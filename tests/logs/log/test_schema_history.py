@@ -1,4 +1,5 @@
 import shutil
+from functools import partial
 
 import pytest
 
@@ -268,16 +269,22 @@ def test_traditional_files_have_one_too_and_it_grows_by_files(tmp_path, fixtures
     assert sorted(file.name for file in path.iterdir()) == [file.name for file in files]
 
 
+def break_off(schema, is_wanted):
+    """Ask for a history by work that is broken off as soon as it is not wanted."""
+    work = Work(lambda: 0.0)
+    work.check = lambda: is_wanted() or Work.check(work)
+    work.break_off(BreakReason.KILLED)
+    with doing(work), pytest.raises(BrokenOffError):
+        schema.history()
+
+
 def test_folding_that_is_broken_off_keeps_what_was_folded_and_the_next_goes_on_there(log, count_folds):
     log.append(CREATE, *["INSERT INTO t VALUES (1)"] * 5, ADD)
     schema = log.schema()
 
     for number in (2, 2, 1):
-        work, left = Work(lambda: 0.0), len(count_folds) + number
-        work.check = lambda work=work, left=left: len(count_folds) < left or Work.check(work)  # the last is folded
-        work.break_off(BreakReason.KILLED)
-        with doing(work), pytest.raises(BrokenOffError):
-            schema.history()
+        left = len(count_folds) + number
+        break_off(schema, lambda left=left: len(count_folds) < left)  # the last is folded
         assert len(count_folds) == left
 
     assert columns(schema) == ["a", "b"]
@@ -300,11 +307,7 @@ def test_folding_is_broken_off_inside_a_group_and_goes_on_there(log):
     schema = log.schema()
 
     for left in range(3, 14):
-        work, checks = Work(lambda: 0.0), iter([True] * left)
-        work.check = lambda work=work, checks=checks: next(checks, False) or Work.check(work)
-        work.break_off(BreakReason.KILLED)
-        with doing(work), pytest.raises(BrokenOffError):
-            schema.history()
+        break_off(schema, partial(next, iter([True] * left), False))
 
     assert columns(schema) == ["a", "b"]
     assert columns(schema, "u") == ["a", "b", "c"]
@@ -319,12 +322,9 @@ def test_to_look_for_how_names_are_compared_can_be_broken_off(tmp_path):
     with ibbmaster.create(tmp_path / "log", durability="sync", has_background=False) as writable:
         writable.append("0-1-1", "CREATE TABLE Tt (a INT)", database="d")
         writable.append("0-1-2", "INSERT INTO Tt VALUES (1)", database="d")
-        schema, work = LoggedSchema(writable.engine), Work(lambda: 0.0)
+        schema = LoggedSchema(writable.engine)
         checks = iter([True] * 3)  # of two groups that are folded, and of the first that is looked at
-        work.check = lambda: next(checks, False) or Work.check(work)
-        work.break_off(BreakReason.STOPPED)
-        with doing(work), pytest.raises(BrokenOffError):
-            schema.history()
+        break_off(schema, lambda: next(checks, False))
         assert schema._looked._bytes == 0  # who breaks off takes nothing from those who come later
         assert schema.history().end == writable.engine.end()
 

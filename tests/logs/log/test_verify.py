@@ -228,7 +228,6 @@ def test_the_holes_of_a_sparse_file_are_blank_pages_and_what_lies_behind_them_is
 
 @pytest.fixture
 def paged_log(new_paged_log):
-    """Two files of 20 pages, a state every eight."""
     return new_paged_log(size_pages=20, interval_pages=8)
 
 

@@ -1,11 +1,8 @@
 import math
 import random
-import struct
 import threading
 import time
-from pathlib import Path
 
-import pymysql
 import pytest
 
 import ibbmaster
@@ -14,10 +11,10 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.logs.player import played_log
 from ibbmaster.logs.player.played_log import Pace, PlayedLog
 from ibbmaster.replication.event.types import EventType
+from tests.built_logs import FIXTURES
 from tests.logs.stages.test_engine import sent_gtids
+from tests.tap import ask_for_dump
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
-COM_BINLOG_DUMP = 0x12
 LATE_S = 1.0  # that a machine may be busy with something else
 
 
@@ -195,19 +192,12 @@ def test_a_client_gets_each_group_in_its_time(pace, pytestconfig):
 
 def arrivals(port):
     """When the head of each group came, and the time that it says."""
-    connection = pymysql.connect(host="127.0.0.1", port=port, user="repl", ssl_disabled=True)
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SET @mariadb_slave_capability = 4")
-            cursor.execute("SET @slave_connect_state = ''")
-        connection._execute_command(COM_BINLOG_DUMP, struct.pack("<IHI", 4, 0, 7))
-        found = []
-        while (payload := connection._read_packet().get_all_data())[0] == 0:
-            if payload[5] == EventType.GTID:
-                found.append((time.monotonic(), int.from_bytes(payload[1:5], "little")))
-        return found
-    finally:
-        connection._force_close()
+    connection, found = ask_for_dump(port), []
+    while (payload := connection._read_packet().get_all_data())[0] == 0:
+        if payload[5] == EventType.GTID:
+            found.append((time.monotonic(), int.from_bytes(payload[1:5], "little")))
+    connection._force_close()
+    return found
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import itertools
 import random
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -15,9 +14,9 @@ from ibbmaster.logs.stages.span import span_of
 from ibbmaster.replication.event.gtid_event import GtidExtraFlag, decode_gtid_event
 from ibbmaster.replication.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.replication.event.types import EventType
+from tests.built_logs import FIXTURES
 from tests.logs.stages.test_engine import check_group, sent_gtids
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
 LOGS = ("ibb/domains", "ibb/types", "ibb/xa-and-ddl", "classic/10.11/domains", "classic/11.8/alter-two-phase")
 ROUNDS = 3
 

@@ -1,18 +1,21 @@
+import json
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
 import ibbmaster
+from ibbmaster import errors
 from ibbmaster.commands.cli.main import main
 from ibbmaster.errors import ConfigurationError, GtidError
 from ibbmaster.gtid import Gtid
 from ibbmaster.logs.stages.options import check_stages, expect_tables, given_stages, stage_options
 from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.storage.disk.local import RealDisk
+from tests.built_logs import FIXTURES
 from tests.machinery.events import XID_EVENT, make_gtid_event
+from tests.machinery.tables import rows_of
 
-TYPES = Path(__file__).parents[3] / "fixtures" / "ibb" / "types"
+TYPES = FIXTURES / "ibb" / "types"
 
 
 def test_without_options_nothing_is_given():
@@ -34,6 +37,15 @@ def test_without_options_nothing_is_given():
 def test_a_value_that_cannot_be_used_is_refused(options, text):
     with pytest.raises(ConfigurationError, match=text):
         check_stages(options)
+
+
+REFUSED = rows_of(__file__, "refused")
+
+
+@pytest.mark.parametrize(("name", "options", "error", "problem"), REFUSED, ids=[row[1] for row in REFUSED])
+def test_what_a_log_does_not_have_or_would_make_two_of_one_is_refused(name, options, error, problem):
+    with ibbmaster.open(FIXTURES / name) as log, pytest.raises(getattr(errors, error), match=problem):
+        log.through(**json.loads(options))
 
 
 def test_a_position_that_is_none_is_refused_and_so_is_an_unknown_stage():

@@ -1,10 +1,9 @@
 import dataclasses
-from pathlib import Path
 
 import pytest
 
 import ibbmaster
-from ibbmaster.errors import ConfigurationError, EventError, StageError
+from ibbmaster.errors import EventError, StageError
 from ibbmaster.logs.stages.renaming import NameChange, NameMap
 from ibbmaster.replication.event.query import Query, decode_query, encode_query
 from ibbmaster.replication.event.statement.logged import LoadData, LoggedStatement, decode_load_data, encode_load_data
@@ -12,11 +11,10 @@ from ibbmaster.replication.event.table_map import decode_table_map
 from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import TableName
+from tests.built_logs import FIXTURES
 from tests.logs.stages.test_engine import check_group, gtids_of
 from tests.logs.stages.test_filtering import XID, group_of, query, rows, table_map, through
 from tests.machinery.tables import rows_of
-
-FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 
 def names(*pairs, case=NameCase.EXACT):
@@ -124,21 +122,6 @@ def test_a_text_in_another_character_set_keeps_it():
 def test_a_name_that_is_too_long_is_an_error():
     with pytest.raises(EventError, match="a name of 300 bytes"):
         through(NameChange(names(f"shop={'x' * 300}")), group_of(table_map(1, "shop.orders"), XID))
-
-
-@pytest.mark.parametrize(
-    ("rename", "text"),
-    [
-        ("shop", "--rename 'shop': expected OLD=NEW"),
-        ("a=b=c", "--rename 'a=b=c': expected OLD=NEW"),
-        ("shop=stage.t", "give two databases, or two tables"),
-        ("a=c,b=c", "two would be called c"),
-        ("shop.=x.y", "'shop.' is not the name"),
-    ],
-)
-def test_a_rename_that_means_nothing_is_refused(rename, text):
-    with ibbmaster.open(FIXTURES / "ibb/types") as log, pytest.raises(ConfigurationError, match=text):
-        log.through(rename=rename)
 
 
 @pytest.mark.parametrize("name", ["ibb/domains", "ibb/xa-and-ddl", "classic/10.11/domains", "classic/11.8/ddl-trx-xa"])

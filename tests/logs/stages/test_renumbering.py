@@ -1,9 +1,6 @@
-from pathlib import Path
-
 import pytest
 
 import ibbmaster
-from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.logs.stages.renumbering import OriginMap, Repetition
 from ibbmaster.replication.event.gtid_event import GtidExtraFlag, GtidFlag, decode_gtid_event
@@ -50,21 +47,6 @@ def test_each_event_has_the_new_server_id_and_nothing_else_is_changed():
                 server_id = 700 if header.server_id == 1 else header.server_id
                 assert decode_event_header(after.data) == header._replace(server_id=server_id)
                 assert after.data[19:] == before.data[19:]
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"map_server_id": "1"}, "--map-server-id '1': expected OLD=NEW"),
-        ({"map_server_id": "1=0"}, "a server id is not 0"),
-        ({"map_server_id": "1=2"}, "two numbers of this log would be 2"),
-        ({"map_server_id": "1=5,1=6"}, "1 is given twice"),
-        ({"map_domain": "8=9"}, "--map-domain 8: this log has nothing of it, but of 0, 1, 2"),
-    ],
-)
-def test_what_would_make_two_of_one_is_refused(options, text):
-    with ibbmaster.open(Path(FIXTURES / DOMAINS)) as log, pytest.raises(ConfigurationError, match=text):
-        log.through(**options)
 
 
 BODY = make_event(160, 1, b"SELECT 1"), make_event(23, 2, bytes(50)), make_event(16, 1, bytes(8))

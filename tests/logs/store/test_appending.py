@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,10 +17,11 @@ from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.logs.store.xa_table import find_pending_xa
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.xa import Xid
+from tests.built_logs import CLASSIC
 from tests.machinery.events import groups_behind, gtid_of, make_event, make_gtid_event, new_group
 from tests.machinery.stores import bytes_at, faults_at, feed, new_store, open_files
 
-CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic" / "10.11" / "types-full-crc32"
+TYPES = CLASSIC / "10.11" / "types-full-crc32"
 OPTIONS = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 17, is_sparse=True)
 
 #: A process that feeds a store with the first groups of traditional files, and is killed right behind the last of them.
@@ -55,8 +55,8 @@ def groups_of(directory):
 @pytest.mark.parametrize("acknowledged", [1, 60])
 def test_an_import_into_a_store_that_was_killed_keeps_everything_it_acknowledged(tmp_path, capsys, acknowledged):
     wanted = classic_groups()
-    kill_a_feeder(tmp_path, CLASSIC, acknowledged)
-    assert main(["convert", str(CLASSIC), str(tmp_path), "--append"]) == 0
+    kill_a_feeder(tmp_path, TYPES, acknowledged)
+    assert main(["convert", str(TYPES), str(tmp_path), "--append"]) == 0
     assert f"{acknowledged} groups were in the log already" in capsys.readouterr().out
     assert groups_of(tmp_path) == wanted
     assert faults_at(tmp_path) == []
@@ -65,12 +65,12 @@ def test_an_import_into_a_store_that_was_killed_keeps_everything_it_acknowledged
 
 
 def classic_groups():
-    groups = ClassicReader(find_series([CLASSIC])).groups()
+    groups = ClassicReader(find_series([TYPES])).groups()
     return [(group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in groups]
 
 
 def test_an_import_that_is_killed_leaves_a_store_with_all_it_had(tmp_path):
-    kill_a_feeder(tmp_path, CLASSIC, 20)
+    kill_a_feeder(tmp_path, TYPES, 20)
     script = """
 import os, signal, sys
 from ibbmaster.logs.store.binlog_store import BinlogStore
@@ -85,7 +85,7 @@ BinlogStore.write_direct_ordered = write_and_die
 from ibbmaster.commands.cli.main import main
 main(["convert", sys.argv[1], sys.argv[2], "--append"])
 """
-    process = subprocess.run([sys.executable, "-c", script, CLASSIC, tmp_path], check=False)
+    process = subprocess.run([sys.executable, "-c", script, TYPES, tmp_path], check=False)
     assert process.returncode == -signal.SIGKILL
     with new_store(tmp_path) as store:
         assert len(list(store.state())) == 1
@@ -97,7 +97,7 @@ main(["convert", sys.argv[1], sys.argv[2], "--append"])
 def test_beside_a_store_that_is_open_every_other_writer_is_told_that_it_is_busy(tmp_path, capsys):
     with new_store(tmp_path) as store:
         feed(store, 1)
-        assert main(["convert", str(CLASSIC), str(tmp_path), "--append"]) == 2
+        assert main(["convert", str(TYPES), str(tmp_path), "--append"]) == 2
         assert capsys.readouterr().err == f"ibbmaster: {tmp_path}: another process is writing here; end it first\n"
         with pytest.raises(BusyError):
             BinlogWriter(RealDisk(tmp_path))

@@ -68,21 +68,15 @@ def test_a_copy_is_taken_while_the_log_is_reset(tmp_path):
         assert (copy.state(), numbers_in(copy)) == (GtidState.parse("0-1-5001"), [5001])
 
 
-class ChangingSource(MemoryDisk):
-    """A disk on which `change` is called once, when all files but the redo log were copied."""
-
-    change = None
-
-    def read(self, name, offset, size):
-        if self.change is not None and size == BLOCK_SIZE and name in SEGMENT_NAMES:
-            change, self.change = self.change, None
-            change()
-        return super().read(name, offset, size)
-
-
 def test_files_whose_pages_were_not_written_yet_are_copied_again():
     """The redo log of the first copy had them, and has come round when it is copied."""
-    source, target = ChangingSource(), MemoryDisk()
+    source, target, changes = MemoryDisk(), MemoryDisk(), []
+
+    def read(name, offset, size):
+        if changes and size == BLOCK_SIZE and name in SEGMENT_NAMES:  # all files but the redo log were copied
+            changes.pop()()
+        return MemoryDisk.read(source, name, offset, size)
+
     with new_store(source, OPTIONS, max_file_bytes=1 << 17, redo_bytes=1 << 20) as store:
         for seq_no in range(1, 700):
             feed(store, [seq_no])
@@ -92,9 +86,10 @@ def test_files_whose_pages_were_not_written_yet_are_copied_again():
             store.checkpoint()
             feed(store, range(700, 3500))
 
-        source.change = come_round
+        source.read = read
+        changes.append(come_round)
         report = back_up(source, target)
-    assert source.change is None
+    assert not changes
     with new_store(target, OPTIONS) as copy:
         assert numbers_in(copy) == list(range(1, report.gtid_state.latest(0).seq_no + 1))
 

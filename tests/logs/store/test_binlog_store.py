@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from ibbmaster.errors import BusyError, DiskFullError, PositionPurgedError, StoreError
+from ibbmaster.errors import BusyError, ConfigurationError, DiskFullError, PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.logs.log.cursor import ChunkCursor
 from ibbmaster.logs.log.directory import BinlogDirectory
 from ibbmaster.logs.log.pages import PageReader
 from ibbmaster.logs.log.purge import PurgeRequest
 from ibbmaster.logs.store.binlog_store import BinlogStore
-from ibbmaster.logs.store.redo_log import scan_redo
+from ibbmaster.logs.store.redo_log import SEGMENT_BYTES_MIN, scan_redo
 from ibbmaster.logs.store.store_options import Durability, StoreOptions
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.disk.local import RealDisk
@@ -66,9 +66,6 @@ def store(disk):
 def crashed(disk):
     """What a crash leaves that takes nothing but what was never written."""
     return SimulatedDisk(disk.files())
-
-
-# Durability
 
 
 # As mysql-test/suite/binlog_in_engine/crash_safe_slave2.test
@@ -130,9 +127,6 @@ def test_a_store_that_was_closed_takes_nothing_more(disk):
     assert store.status().state == "closed"
 
 
-# Out of band
-
-
 # As mysql-test/suite/binlog_in_engine/rpl_oob.test
 def test_large_groups_are_interleaved_over_file_borders_and_read_whole(store):
     pieces = {name: [make_event(160, 1, bytes([fill]) * 40_000) for fill in range(8)] for name in ("a", "b")}
@@ -180,9 +174,6 @@ def test_the_statement_part_comes_first_and_survives_a_rollback_to_a_savepoint(s
     assert read(store) == [("0-1-1", make_gtid_event(gtid_of(1)) + statement + transaction)]
 
 
-# Two phases
-
-
 XID = Xid(format_id=1, gtrid=b"transaction", bqual=b"branch")
 
 
@@ -190,14 +181,6 @@ def prepare(store, size=50_000, **options):
     group, body = begin(store, size)
     group.prepare(XID, **options)
     return body
-
-
-def test_a_prepared_transaction_is_not_sent_before_it_is_committed_by_its_xid(store):
-    body = prepare(store)
-    assert (gtids(store), store.xa_recover()) == ([], [XID])
-    store.xa_commit(XID, gtid_of(1), make_gtid_event(gtid_of(1)))
-    assert read(store) == [("0-1-1", make_gtid_event(gtid_of(1)) + body)]
-    assert store.xa_recover() == []
 
 
 # As mysql-test/suite/binlog_in_engine/xa_restart.test
@@ -221,6 +204,7 @@ def test_a_prepared_transaction_survives_and_is_committed_files_later(disk, is_c
 
 def test_a_prepared_transaction_is_rolled_back_by_its_xid_which_is_in_use_until_then(store):
     prepare(store)
+    assert (gtids(store), store.xa_recover()) == ([], [XID])
     with pytest.raises(StoreError, match="in use"):
         prepare(store)
     store.xa_rollback(XID)
@@ -265,9 +249,6 @@ def test_a_transaction_that_other_engines_have_prepared_too_is_rolled_back_and_h
         feed(again, 2)
         again.flush()
         assert purge_all(again) == 2
-
-
-# Files' life
 
 
 # As mysql-test/suite/binlog_in_engine/binlog_flush_purge.test
@@ -330,24 +311,17 @@ def test_purge_never_takes_what_a_reader_needs(store):
         store.seek(GtidPosition())
 
 
-def test_a_place_that_was_found_before_a_reset_is_none_of_the_new_log(store):
-    feed(store, range(1, 60), 9000)
-    places = [store.seek(GtidPosition.parse("0-1-50")), store.start_of_file(1)]
-    store.reset()
-    feed(store, range(1, 60), 9000)
-    for place in places:
-        with pytest.raises(PositionPurgedError, match="reset"):
-            store.groups(place).next_group()
-
-
-def test_a_search_after_a_reset_knows_no_state_of_the_old_log(store):
+def test_a_place_and_a_state_that_were_found_before_a_reset_are_none_of_the_new_log(store):
     def searched(log):
         return [log.seek(GtidPosition.parse(f"0-1-{number}")).position for number in range(0, 200, 7) if number]
 
     feed(store, range(1, 200), size=3000)
-    old = searched(store)
+    old, places = searched(store), [store.seek(GtidPosition.parse("0-1-50")), store.start_of_file(1)]
     store.reset()
     feed(store, range(1, 200), size=1000)
+    for place in places:
+        with pytest.raises(PositionPurgedError, match="reset"):
+            store.groups(place).next_group()
     assert searched(store) == searched(BinlogDirectory(store._visible, known_end=store.end)) != old
 
 
@@ -611,3 +585,20 @@ def test_of_two_threads_that_finish_a_prepared_transaction_one_is_told_that_it_c
             scheduler.run()
         assert sorted(outcomes) == ["committed", "refused"], seed
         assert len(check_log(disk.files()).groups) <= 1, seed
+
+
+def test_sizes_of_a_store_are_those_of_its_log():
+    limits = StoreOptions(max_file_bytes=1 << 20, state_interval_bytes=1 << 16, spill_bytes=5000).log_limits()
+    assert (limits.next_file, limits.inline_size_max) == ((64, 4), 5000)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (StoreOptions(redo_bytes=2 * SEGMENT_BYTES_MIN - 1), "a redo log of .* bytes: at least"),
+        (StoreOptions(max_file_bytes=1), "files of 1 bytes"),
+    ],
+)
+def test_a_size_that_is_out_of_bounds_is_refused(options, problem):
+    with pytest.raises(ConfigurationError, match=problem):
+        options.log_limits()

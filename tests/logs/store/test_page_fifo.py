@@ -107,9 +107,6 @@ def test_no_page_is_open_that_is_full_or_has_to_come_whole():
     assert fifo.open_page is None
 
 
-# What readers see ---------------------------------------------------------------------------
-
-
 @pytest.fixture
 def visible():
     def at(end, fifo=None):

@@ -2,9 +2,11 @@ import pytest
 
 from ibbmaster.errors import DamageError, DiskFullError, FailedError, StoreError
 from ibbmaster.logs.store.redo_log import FIRST_LSN, SEGMENT_BYTES_MIN, RedoLog, scan_redo
-from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
+from ibbmaster.logs.store.redo_names import SEGMENT_NAMES, has_redo_log, holds_log
 from ibbmaster.logs.store.redo_record import RECORDS_START, Checkpoint
 from ibbmaster.position import LogPosition
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.disk.object_directory import ObjectDirectory
 from ibbmaster.storage.ibb.appender import PageChange
 from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.simulated_disk import SimulatedDisk
@@ -25,6 +27,11 @@ def log(disk):
 
 def room(log, size=1000):
     return log.make_room(size + 100, reserve=200, xa=tuple)
+
+
+def checkpoint(log):
+    log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogPosition.on_page(0, 2), xa=()))
+    log.sync(log.end_lsn)
 
 
 def fill(log):
@@ -76,8 +83,7 @@ def test_a_scan_gives_what_is_behind_the_checkpoint(disk, log):
 
 def test_an_earlier_place_to_replay_from_gives_more(disk, log):
     log.append([change(fill=1)])
-    log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogPosition.on_page(0, 1, 1000), xa=()))
-    log.sync(log.end_lsn)
+    checkpoint(log)
     found = scan_redo(disk, replay_from=FIRST_LSN)
     assert [record.items()[0] for record in found.records if not record.is_checkpoint] == [change(fill=1)]
     assert [record for record in scan_redo(disk).records if not record.is_checkpoint] == []
@@ -85,8 +91,7 @@ def test_an_earlier_place_to_replay_from_gives_more(disk, log):
 
 def test_a_place_to_replay_from_that_was_written_over_is_refused(disk, log):
     fill(log)
-    log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogPosition.on_page(0, 2), xa=()))
-    log.sync(log.end_lsn)
+    checkpoint(log)
     fill(log)
     log.sync(log.end_lsn)
     with pytest.raises(DamageError, match=f"changes from LSN {FIRST_LSN} on are needed"):
@@ -152,8 +157,35 @@ def test_a_full_disk_is_no_error_and_the_same_bytes_are_written_later(disk, log)
 def test_a_record_larger_than_a_segment_makes_the_next_segment_larger(disk, log):
     size = 3 * SEGMENT_BYTES_MIN
     while not room(log, size):
-        log.append_checkpoint(Checkpoint(lsn=log.end_lsn, end=LogPosition.on_page(0, 1), xa=()))
-        log.sync(log.end_lsn)
+        checkpoint(log)
     log.append([change(size)])
     log.sync(log.end_lsn)
     assert scan_redo(disk).notes[-1].items() == [change(size)]
+
+
+@pytest.mark.parametrize("name", SEGMENT_NAMES)
+def test_one_file_of_a_redo_log_is_one_and_a_log_is_there_if_a_file_or_a_redo_log_is(tmp_path, name):
+    for stray in ("ibbmaster-durable-end", "notes.txt"):
+        (tmp_path / stray).touch()
+    assert not holds_log(RealDisk(tmp_path))
+    (tmp_path / "binlog-000000.ibb").touch()
+    assert (holds_log(RealDisk(tmp_path)), has_redo_log(RealDisk(tmp_path))) == (True, False)
+    (tmp_path / name).touch()
+    (tmp_path / "binlog-000000.ibb").unlink()
+    assert (holds_log(RealDisk(tmp_path)), has_redo_log(RealDisk(tmp_path))) == (True, True)
+
+
+@pytest.mark.parametrize("name", SEGMENT_NAMES)
+def test_an_object_store_is_asked_for_the_two_names_unless_they_are_known(object_store, name):
+    url = object_store.new_place()
+    object_store.put(f"{url}/binlog-000000.ibb", b"")
+    object_store.requests.clear()
+    assert not has_redo_log(ObjectDirectory(url))
+    assert [one.method for one in object_store.requests] == ["HEAD", "HEAD"]
+    object_store.put(f"{url}/{name}", b"")
+    directory = ObjectDirectory(url)
+    directory.list()
+    object_store.requests.clear()
+    assert has_redo_log(directory)
+    assert holds_log(directory)
+    assert not object_store.requests

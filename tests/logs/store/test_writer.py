@@ -34,10 +34,6 @@ VECTOR_A_GTID_EVENT, VECTOR_A_QUERY = VECTOR_A[9:47], VECTOR_A[47:]
 NAME = "binlog-000007.ibb"
 
 
-def pattern(size, start):
-    return bytes((7 * index + start) % 256 for index in range(size))
-
-
 def page(directory, file_no, page_no):
     return (directory / f"binlog-{file_no:06d}.ibb").read_bytes()[page_no * PAGE_SIZE :][:PAGE_SIZE]
 
@@ -56,9 +52,6 @@ def check(directory, logged):
     found = check_log(bytes_at(directory))
     assert [Gtid(domain_id=d, server_id=s, seq_no=n) for d, s, n in (group.gtid for group in found.groups)] == logged
     return found
-
-
-# Bytes of the format description ---------------------------------------------------------------
 
 
 def test_a_fresh_log_has_a_header_an_empty_state_and_the_next_file_ready(tmp_path):
@@ -84,32 +77,6 @@ def test_a_small_group_is_one_record_as_in_vector_a(tmp_path):
     assert checksum(tmp_path, 0, 1) == 0xD5E9CE16
 
 
-def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path):
-    event = VECTOR_A_GTID_EVENT[:31] + b"\x0c" + VECTOR_A_GTID_EVENT[32:]
-    sizes = {"max_file_bytes": FILE_BYTES_MIN, "oob_piece_bytes": 45 + 4, "spill_bytes": 0}
-    with BinlogWriter(RealDisk(tmp_path), **sizes) as writer:
-        group = GroupWriter(writer)
-        for letter in b"ABCDEFG":
-            group.write(bytes([letter]) * 4)
-        assert group.commit(gtid_of(1), event) == LogPosition(0, 16491)
-    assert page(tmp_path, 0, 1)[91:107] == bytes.fromhex("43 0d 00 30 00 fa 00 02 00 5a 02 02 47 47 47 47")
-    assert checksum(tmp_path, 0, 1) == 0xA0D9042E
-
-
-@pytest.mark.parametrize(
-    ("size", "second", "checksums"),
-    [
-        (16369, LogPosition(0, 32768), (0x9EEDBA03, 0xB29042F8)),  # 2 bytes left: padded when the next record comes
-        (16367, LogPosition(0, 32760), (0xEE7FDF23, 0xF6FF77BF)),  # 4 bytes left: the next record is cut
-    ],
-)
-def test_page_ends_are_those_of_the_format_description(tmp_path, size, second, checksums):
-    with BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN) as writer:
-        assert writer.write_group(None, pattern(size, 1), ()) == LogPosition(0, 16389)
-        assert writer.write_group(None, pattern(10, 2), ()) == second
-    assert (checksum(tmp_path, 0, 1), checksum(tmp_path, 0, 2)) == checksums
-
-
 @pytest.mark.parametrize("left", range(8))
 def test_a_writer_may_go_on_at_any_distance_from_the_page_end(tmp_path, left):
     first = [bytes([1]) * (DATA_SIZE - 5 - 3 - 1 - 38 - left)]
@@ -126,9 +93,6 @@ def test_a_writer_may_go_on_at_any_distance_from_the_page_end(tmp_path, left):
         writer.close()
         check(tmp_path / name, [gtid_of(1), gtid_of(2)])
     assert bytes_at(tmp_path / "one") == bytes_at(tmp_path / "two")
-
-
-# Groups of all sizes ---------------------------------------------------------------------------
 
 
 class Feeder:
@@ -177,7 +141,6 @@ def test_what_was_written_is_read_over_pages_files_and_reopening(tmp_path, pages
 
 
 def test_a_reopened_writer_goes_on_where_the_log_ends(tmp_path):
-    """Closing and opening after each group gives the same files as writing in one go."""
     seed = random.randrange(1 << 32)
     options = {"max_file_bytes": 5 * PAGE_SIZE, "state_interval_bytes": 2 * PAGE_SIZE}
     for name, is_reopened in (("one", False), ("many", True)):
@@ -299,9 +262,6 @@ def test_a_gtid_event_that_no_record_can_hold_is_refused_and_the_log_goes_on(tmp
     assert [value for value, _ in read_groups(tmp_path)] == [gtid_of(2)]
 
 
-# GTID states -----------------------------------------------------------------------------------
-
-
 # As mysql-test/suite/binlog_in_engine/mariabackup_slave_provision_no_binlog.test
 def test_a_new_log_begins_with_the_state_it_is_given(tmp_path):
     before = GtidState.parse("0-2-7,0-1-9,3-3-3")
@@ -347,9 +307,6 @@ def test_a_state_that_ends_about_where_its_page_does_is_one_to_begin_behind(tmp_
         feeder.feed(writer, 10)
     assert read_groups(tmp_path, before) == feeder.written
     assert faults_at(tmp_path) == []
-
-
-# The disk --------------------------------------------------------------------------------------
 
 
 def noted(verb):

@@ -1,5 +1,4 @@
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -11,13 +10,13 @@ from ibbmaster.logs.store.salvage import salvage
 from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.logs.store.xa_table import XaTable
 from ibbmaster.storage.ibb.xa import Xid
+from tests.built_logs import FIXTURES
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import gtid_of, make_gtid_event
 from tests.machinery.log_checker import check_log
 from tests.machinery.stores import bytes_at, feed, new_store
 from tests.machinery.workload import xid_bytes
 
-FIXTURES = Path(__file__).parents[3] / "fixtures" / "ibb-mariadb"
 SIZES = {"max_file_bytes": 1 << 16, "state_interval_bytes": 1 << 14}
 
 
@@ -65,7 +64,7 @@ def salvaged(disk):
 @pytest.mark.parametrize("brought", [lambda disk: disk, in_bulk, salvaged], ids=["as it is", "in bulk", "salvaged"])
 def test_what_mariadb_s_own_engine_has_prepared_in_files_before_the_active_one_waits_for_its_end(brought):
     """It writes no redo log of ours: the files alone tell of the five, the oldest of them first."""
-    files = bytes_at(FIXTURES / "mixed")
+    files = bytes_at(FIXTURES / "ibb-mariadb" / "mixed")
     prepared = check_log(files).prepared
     assert len(prepared) == 5
     disk = brought(MemoryDisk(files))

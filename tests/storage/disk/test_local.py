@@ -10,6 +10,7 @@ from ibbmaster.errors import BusyError, DiskFullError, MissingFileError, StoreEr
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.store_options import StoreOptions
 from ibbmaster.storage.disk import local
+from ibbmaster.storage.disk.interface import owning
 from ibbmaster.storage.disk.local import RealDisk, made_at_once
 from tests.machinery.events import new_group
 from tests.machinery.log_checker import check_log
@@ -236,3 +237,15 @@ def test_who_expects_bytes_hears_of_no_error(disk, monkeypatch):
     disk.create("a")
     with open(disk.directory / "a", "rb") as file:
         local.expect(file.fileno(), 0, 100)
+
+
+def test_a_directory_is_owned_once_and_given_back_where_opening_fails(tmp_path):
+    first, second = RealDisk(tmp_path), RealDisk(tmp_path)
+    with pytest.raises(ValueError, match="no"), owning(first):
+        raise ValueError("no")
+    with owning(second):
+        pass
+    assert first.is_locked(), "whoever opened the log keeps it"
+    with pytest.raises(BusyError), owning(first):
+        pass
+    second.close()

@@ -11,10 +11,10 @@ from ibbmaster.storage.disk import object_directory
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.object_directory import ObjectDirectory, RangeCache
 from ibbmaster.storage.disk.place import ObjectPath, is_object_place, local_place, open_disk, place
+from tests.built_logs import FIXTURES
 from tests.machinery.events import new_group
 from tests.machinery.stores import new_store
 
-FIXTURES = Path(__file__).parents[3] / "fixtures"
 PAGED = FIXTURES / "ibb" / "xa-and-ddl"
 TRADITIONAL = FIXTURES / "classic" / "11.8" / "domains"
 

@@ -1,6 +1,5 @@
 import json
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 
@@ -10,10 +9,11 @@ from ibbmaster.storage.disk import object_store as stores
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.place import place
 from ibbmaster.storage.disk.uploading import CLAIM, made_place, upload
+from tests.built_logs import FIXTURES
 from tests.machinery.events import new_group
 from tests.machinery.stores import new_store
 
-PAGED = Path(__file__).parents[3] / "fixtures" / "ibb" / "xa-and-ddl"
+PAGED = FIXTURES / "ibb" / "xa-and-ddl"
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from ibbmaster.storage.codec.crc32c import crc32c
 from ibbmaster.storage.ibb.file_header import FileHeader, decode_file_header, encode_file_header, encode_page_of_fields
 from ibbmaster.storage.ibb.file_name import parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
+from tests.machinery.tables import rows_of
 
 HEADER = FileHeader(
     file_no=5, size_pages=4, start_lsn=916389, state_interval_pages=1, oob_file_no=3, xa_file_no=4, minor_version=9
@@ -52,19 +53,7 @@ def test_a_flipped_bit_is_seen():
             decode_file_header(damaged, file_no=5)
 
 
-WRONG = [
-    (0, 4, 0x010DFEFF, "magic number is 010dfeff, expected 010dfefe"),
-    (4, 4, 15, r"page size is 2\^15, expected 2\^14"),
-    (8, 4, 2, "format version 2.9 is newer than 1.x"),
-    (16, 8, 6, "file number is 6, but the name says 5"),
-    (24, 8, 0, "size is 0 pages, expected 1 to 4294967295"),
-    (24, 8, 2**32, "size is 4294967296 pages"),
-    (48, 8, 6, "out-of-band reference names the later file 6"),
-    (56, 8, 6, "XA reference names the later file 6"),
-]
-
-
-@pytest.mark.parametrize(("offset", "size", "number", "problem"), WRONG)
-def test_a_wrong_field_is_named_with_what_was_expected(offset, size, number, problem):
-    with pytest.raises(HeaderError, match=problem):
-        decode_file_header(altered(offset, size, number), file_no=5)
+@pytest.mark.parametrize("row", rows_of(__file__, "wrong_headers"), ids=lambda row: row[3])
+def test_a_wrong_field_is_named_with_what_was_expected(row):
+    with pytest.raises(HeaderError, match=row[3]):
+        decode_file_header(altered(*map(int, row[:3])), file_no=5)

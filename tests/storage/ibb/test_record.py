@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ibbmaster.errors import Location, RecordError
+from ibbmaster.errors import RecordError
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec import compressed_int
@@ -14,7 +14,7 @@ from ibbmaster.storage.ibb.commit import CommitHeader, OobStream, decode_commit_
 from ibbmaster.storage.ibb.gtid_state import GtidStateRecord, decode_gtid_state, encode_gtid_state
 from ibbmaster.storage.ibb.record import decode_ref, encode_ref
 
-HERE = Location(file_no=4, page_no=2, page_offset=9)
+HERE = LogPosition.on_page(4, 2, 9)
 ONE = OobStream(node_count=1, first=LogPosition(0, 16389), last=LogPosition(0, 16389))
 SEVEN = OobStream(node_count=7, first=LogPosition(0, 16389), last=LogPosition(1, 16475))
 PAIRS = (Gtid(domain_id=0, server_id=1, seq_no=2), Gtid(domain_id=0, server_id=2, seq_no=200))

@@ -12,40 +12,26 @@ from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page, verify_p
 from ibbmaster.storage.ibb.scan import Misplaced, Nesting, last_chunk, page_chunks
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
+from tests.machinery.tables import rows_of
 
 COMMIT, STATE, OOB, DUMMY = RecordType.COMMIT, RecordType.GTID_STATE, RecordType.OOB_DATA, RecordType.DUMMY
 CHUNKS_MAX = 1 << 15
 
 
-def chunk(record_type, is_first, is_last):
-    return Chunk(record_type, is_first, is_last, memoryview(b"x"), 0, 4)
+FOLLOWING = rows_of(__file__, "following")
 
 
-FOLLOWING = {  # what is under way, the chunk that comes, why it cannot come or what is under way then
-    "a whole record": ((-1, -1), (COMMIT, True, True), (-1, -1)),
-    "a begin": ((-1, -1), (OOB, True, False), (OOB, -1)),
-    "a middle": ((OOB, -1), (OOB, False, False), (OOB, -1)),
-    "an end": ((OOB, -1), (OOB, False, True), (-1, -1)),
-    "a nested record": ((COMMIT, -1), (STATE, True, True), (COMMIT, -1)),
-    "a nested begin": ((COMMIT, -1), (DUMMY, True, False), (COMMIT, DUMMY)),
-    "a nested end": ((COMMIT, DUMMY), (DUMMY, False, True), (COMMIT, -1)),
-    "a middle of nothing": ((-1, -1), (COMMIT, False, True), Misplaced.NOT_BEGUN),
-    "another begin": ((OOB, -1), (OOB, True, True), Misplaced.NOT_ENDED),
-    "a record inside": ((OOB, -1), (COMMIT, True, True), Misplaced.INSIDE),
-    "the end of another": ((OOB, -1), (COMMIT, False, True), Misplaced.INSIDE),
-    "a nested end of nothing": ((OOB, -1), (STATE, False, True), Misplaced.NESTED_NOT_BEGUN),
-    "the outer record too early": ((OOB, STATE), (OOB, False, True), Misplaced.NESTED_NOT_ENDED),
-    "a nested begin again": ((OOB, STATE), (STATE, True, True), Misplaced.NESTED_NOT_ENDED),
-}
+def under_way(said):
+    outer, nested = [-1 if one == "-" else RecordType[one] for one in (*said.split(), "-")][:2]
+    return outer, nested
 
 
-@pytest.mark.parametrize(("before", "comes", "expected"), FOLLOWING.values(), ids=FOLLOWING)
-def test_what_may_follow_what(before, comes, expected):
-    nesting = Nesting(*before)
-    problem = nesting.take(chunk(*comes))
-    assert (problem or (nesting.record_type, nesting.nested_type)) == expected
-    if problem:
-        assert (nesting.record_type, nesting.nested_type) == before
+@pytest.mark.parametrize(("name", "before", "comes", "then"), FOLLOWING, ids=[row[0] for row in FOLLOWING])
+def test_what_may_follow_what(name, before, comes, then):
+    nesting, (record_type, *flags) = Nesting(*under_way(before)), comes.split()
+    problem = nesting.take(Chunk(RecordType[record_type], "first" in flags, "last" in flags, memoryview(b"x"), 0, 4))
+    assert problem == getattr(Misplaced, then, None)
+    assert (nesting.record_type, nesting.nested_type) == under_way(before if problem else then)
 
 
 def test_the_chunks_of_a_page_are_listed_wherever_they_belong():
@@ -65,9 +51,8 @@ def test_the_chunks_of_a_page_are_listed_wherever_they_belong():
     assert last_chunk(memoryview(bytes(PAGE_SIZE)), file_no=0, page_no=1) == (None, ChunkEnd.NO_DATA)
 
 
-def kernel_scan(kernels, pages, page=0, page_offset=0, nesting=None, chunks_max=CHUNKS_MAX):
+def kernel_scan(kernels, pages, page, page_offset, nesting, chunks_max=CHUNKS_MAX):
     """As the reference, its chunks as (start, size, type byte)."""
-    nesting = nesting or Nesting()
     state, table = np.zeros(Field.SIZE, dtype=np.int64), np.empty((chunks_max, ChunkColumn.COLUMNS), dtype=np.int32)
     state[Field.PAGE], state[Field.OFFSET] = page, page_offset
     state[Field.SKIP_TYPE], state[Field.NESTED_TYPE] = nesting.record_type, nesting.nested_type
@@ -77,9 +62,9 @@ def kernel_scan(kernels, pages, page=0, page_offset=0, nesting=None, chunks_max=
     return [tuple(row) for row in table[:rows].tolist()], place, status
 
 
-def reference_scan(pages, page=0, page_offset=0, nesting=None):
+def reference_scan(pages, page, page_offset, nesting):
     """The chunks of pages from a place on, as long as each page and chunk is as it should be."""
-    nesting, rows, view, end = nesting or Nesting(), [], memoryview(pages), Status.NEED_MORE
+    rows, view, end = [], memoryview(pages), Status.NEED_MORE
     while end == Status.NEED_MORE and page < len(view) // PAGE_SIZE:
         here = view[page * PAGE_SIZE : (page + 1) * PAGE_SIZE]
         try:
@@ -103,15 +88,11 @@ def reference_scan(pages, page=0, page_offset=0, nesting=None):
     return rows, (page, page_offset, nesting.record_type, nesting.nested_type), end
 
 
-def compare(kernels, pages, *place, seed):
+def compare(kernels, pages, page=0, page_offset=0, types=(-1, -1), *, seed):
     """Both scans of pages, which are the same."""
-    record_types = (place[2].record_type, place[2].nested_type) if len(place) > 2 else ()
-    rows, end, status = kernel_scan(kernels, pages, *place[:2], *([Nesting(*record_types)] if record_types else []))
-    expected_rows, expected_end, reason = reference_scan(
-        pages, *place[:2], *([Nesting(*record_types)] if record_types else [])
-    )
-    assert (rows, end, status) == (expected_rows, expected_end, reason), (seed, place)
-    return rows, end, status
+    found = kernel_scan(kernels, pages, page, page_offset, Nesting(*types))
+    assert found == reference_scan(pages, page, page_offset, Nesting(*types)), (seed, page, page_offset)
+    return found
 
 
 def random_page(rng, nesting):
@@ -160,8 +141,8 @@ def test_the_kernel_sees_the_chunks_of_random_pages_as_the_reference_does(kernel
         rows, _, status = compare(kernels, pages, seed=seed)
         reasons.add(status)
         for start, size, type_byte in rng.sample(rows, min(4, len(rows))):  # from inside
-            inside = Nesting(type_byte & 0x3F, -1) if not type_byte & 0x40 else Nesting()
-            compare(kernels, pages, start // PAGE_SIZE, start % PAGE_SIZE + 3 + size, inside, seed=seed)
+            inside = -1 if type_byte & 0x40 else type_byte & 0x3F
+            compare(kernels, pages, start // PAGE_SIZE, start % PAGE_SIZE + 3 + size, (inside, -1), seed=seed)
     assert len(reasons) > 1
 
 
@@ -201,7 +182,7 @@ def test_a_full_table_is_gone_on_with(kernels):
     disk = SimulatedDisk()
     random_log(5, disk, groups=40).close()
     pages = disk.files()["binlog-000000.ibb"][PAGE_SIZE:]
-    expected, end, _ = reference_scan(pages)
+    expected, end, _ = reference_scan(pages, 0, 0, Nesting())
     found, place, status = [], (0, 0, -1, -1), Status.FULL
     while status == Status.FULL:
         rows, place, status = kernel_scan(kernels, pages, *place[:2], Nesting(*place[2:]), chunks_max=3)
