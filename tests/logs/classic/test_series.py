@@ -16,6 +16,7 @@ from ibbmaster.logs.classic.packing import packing_of
 from ibbmaster.logs.classic.series import ClassicSource, classic_file, find_series, read_whole
 from ibbmaster.replication.event.header import append_checksum
 from tests.built_logs import FIXTURES
+from tests.machinery.tables import rows_of
 
 zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
 
@@ -98,25 +99,16 @@ def test_a_log_of_mysql_is_called_one(tmp_path, event_type):
         head_of(find_series([tmp_path])[0])
 
 
-REFUSED = {  # the files that there are, what is named, the error
-    "two binlogs": (["binlog.000001", "relay-bin.000001"], [""], r"more than one binlog \(binlog, relay-bin\)"),
-    "a directory without one": ([], [""], "holds no traditional binlog"),
-    "nothing at all": ([], [], "no binlog file was named"),
-    "a number twice": (["b.000001", "b.000001.xz"], ["b.000001", "b.000001.xz"], r"b\.000001\.xz have the same number"),
-    "no number, and others": (["copy-of-binlog", "b.000001"], ["copy-of-binlog", "b.000001"], "has no number"),
-    "a missing file": ([], ["missing.000001"], "is not a file"),
-    "a missing index": ([], ["missing.index"], "is not a file"),
-    "a fifo that nobody writes": ([], ["fifo.000001"], "is not a file"),
-}
+REFUSED = rows_of(__file__, "refused")
 
 
-@pytest.mark.parametrize(("made", "named", "problem"), REFUSED.values(), ids=REFUSED)
-def test_what_is_no_binlog_is_refused(tmp_path, made, named, problem):
-    make(tmp_path, *made)
-    if named == ["fifo.000001"]:
-        os.mkfifo(tmp_path / "fifo.000001")
+@pytest.mark.parametrize(("name", "made", "named", "problem"), REFUSED, ids=[row[0] for row in REFUSED])
+def test_what_is_no_binlog_is_refused(tmp_path, name, made, named, problem):
+    make(tmp_path, *made.split())
+    if "fifo" in name:
+        os.mkfifo(tmp_path / named)
     with pytest.raises(MissingFileError if problem == "is not a file" else StoreError, match=problem):
-        names(*(tmp_path / name for name in named))
+        names(*(tmp_path / one for one in named.split()))
 
 
 def test_an_index_file_names_files_beside_it_wherever_the_server_had_them(tmp_path):

@@ -169,18 +169,6 @@ def test_a_group_whose_file_is_gone_is_out_of_order(store):
     assert not isinstance(caught.value, DuplicateGtidError)
 
 
-def test_open_groups_may_be_committed_in_another_order_than_they_were_begun_but_not_behind_a_newer_one(store):
-    groups = [store.open_group() for _ in range(3)]
-    for group in groups:
-        group.write(body_of(90_000)[0])
-    for group, text in ((groups[2], "0-1-1"), (groups[0], "0-1-2")):
-        group.commit(gtid(text), make_gtid_event(gtid(text)))
-    with pytest.raises(GtidOrderError):
-        groups[1].commit(gtid("0-1-2"), make_gtid_event(gtid("0-1-2")))
-    groups[1].commit(gtid("0-1-3"), make_gtid_event(gtid("0-1-3")))
-    assert logged(store) == ["0-1-1", "0-1-2", "0-1-3"]
-
-
 def test_a_large_group_that_is_refused_holds_no_file(store):
     write(store, "0-1-5")
     with pytest.raises(GtidOrderError):

@@ -1,21 +1,8 @@
-import pickle
-
 import pytest
 
-from ibbmaster.logs.log.log_range import GroupSelection, LogRange
+from ibbmaster.logs.log.log_range import GroupSelection
 from ibbmaster.position import LogPosition
 from tests.machinery.events import gtid_of
-
-
-def test_a_stretch_holds_what_begins_in_it():
-    stretch = LogRange(file_no=2, start_offset=10, end_offset=20)
-    inside = [LogPosition(2, 10), LogPosition(2, 19)]
-    outside = [LogPosition(2, 9), LogPosition(2, 20), LogPosition(1, 15), LogPosition(3, 15)]
-
-    assert all(map(stretch.holds, inside))
-    assert not any(map(stretch.holds, outside))
-    assert pickle.loads(pickle.dumps(stretch)) == stretch  # sent to other processes
-
 
 HERE = LogPosition(1, 50)
 LIMITS = {

@@ -14,14 +14,6 @@ def gtids(text):
     return tuple(map(Gtid.parse, filter(None, text.split(","))))
 
 
-def test_each_file_begins_with_the_state_of_all_before(long_log):
-    pages = PageReader(long_log.disk)
-    found = [read_state_record(pages, file_no, 1) for file_no in range(3)]
-
-    assert [",".join(map(str, record.gtids)) for record in found[:1]] == [""]
-    assert set(found[2].gtids) == set(gtids("0-1-3,1-2-1"))
-
-
 def test_a_page_without_a_state_has_none_and_one_that_is_not_there_neither(long_log):
     pages = PageReader(long_log.disk)
     assert read_state_record(pages, 0, 3) is None

@@ -126,10 +126,10 @@ def test_files_that_came_later_are_seen(stored, monkeypatch):
 
 
 def test_an_empty_place_is_no_directory(object_store):
-    with pytest.raises(MissingFileError, match="no such file or directory"):
-        ObjectDirectory(object_store.new_place()).list()
-    with pytest.raises(MissingFileError, match="no such file or directory"):
-        ObjectDirectory(object_store.new_place()).read("one", 0, 1)
+    directory = ObjectDirectory(object_store.new_place())
+    for ask in (directory.list, lambda: directory.read("one", 0, 1)):
+        with pytest.raises(MissingFileError, match="no such file or directory"):
+            ask()
 
 
 def test_nobody_waits_longer_than_asked(stored):

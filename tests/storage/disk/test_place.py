@@ -1,6 +1,4 @@
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -177,11 +175,3 @@ def test_a_store_that_fails_is_one_line(copied, object_store, run, tmp_path, fau
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_command_as_typed_reads_from_a_store(object_store):
-    url = object_store.copy(PAGED)
-    command = [sys.executable, "-m", "ibbmaster", "cat"]
-    said = [subprocess.run([*command, str(one)], capture_output=True, text=True) for one in (PAGED, url)]
-    assert [(one.returncode, one.stderr) for one in said] == [(0, ""), (0, "")]
-    assert said[0].stdout == said[1].stdout
