@@ -7,29 +7,17 @@ from tests.machinery.disk_failure import DiskFailure
 from tests.machinery.simulated_disk import SimulatedDisk
 
 
-def test_one_call_of_a_verb_fails_and_the_next_one_does_not():
-    disk = SimulatedDisk()
-    disk.fail = failure = DiskFailure(("sync",), 2, 1, StoreError)
-    disk.create("a")
-    disk.sync("a")
-    with pytest.raises(StoreError, match="a: planted"):
-        disk.sync("a")
-    disk.sync("a")
-    assert failure.hit == ["sync a"]
-    assert failure.is_final
-
-
-def test_a_full_disk_is_full_for_some_calls_and_can_be_ended():
-    disk = SimulatedDisk()
-    disk.create("a")
-    disk.fail = failure = DiskFailure(("write",), 1, 2, DiskFullError)
-    for _ in range(2):
-        with pytest.raises(DiskFullError):
+@pytest.mark.parametrize(("error", "times"), [(StoreError, 1), (DiskFullError, 2)])
+def test_some_calls_of_a_verb_fail_and_the_next_one_does_not(error, times):
+    disk = SimulatedDisk({"a": b""})
+    disk.fail = failure = DiskFailure(("write",), 2, times, error)
+    disk.write("a", 0, b"x")
+    for _ in range(times):
+        with pytest.raises(error, match="a: planted"):
             disk.write("a", 0, b"x")
     disk.write("a", 0, b"x")
-    assert failure.hit == ["write a", "write a"]
-    assert not failure.is_final
-    disk.fail = failure = DiskFailure(("write",), 1, 9, DiskFullError)
+    assert (failure.hit, failure.is_final) == (["write a"] * times, error is StoreError)
+    disk.fail = failure = DiskFailure(("write",), 1, 9, error)
     failure.end(disk)
     disk.write("a", 0, b"x")
 

@@ -1,5 +1,4 @@
 import shutil
-import struct
 
 import pytest
 
@@ -51,29 +50,3 @@ def test_a_head_that_cannot_be_read_is_found_before_the_first_group(tmp_path):
     (tmp_path / "binlog.000003").write_bytes(b"\xfebin")
     with pytest.raises(ClassicFormatError, match=r"^binlog\.000003 offset 0: the file ends inside its head"):
         ClassicReader(find_series([tmp_path]))
-
-
-def test_a_domain_that_the_server_forgot_is_no_gap(tmp_path):
-    source = CLASSIC / "11.8" / "domains-none"
-    for number in (1, 2):
-        shutil.copy(source / f"binlog.{number:06d}", tmp_path)
-    whole = (tmp_path / "binlog.000002").read_bytes()
-    start = 4 + struct.unpack_from("<I", whole, 4 + 9)[0]
-    size = struct.unpack_from("<I", whole, start + 9)[0]
-    listed = struct.unpack_from("<I", whole, start + 19)[0]
-    entries = [struct.unpack_from("<IIQ", whole, start + 23 + 16 * index) for index in range(listed)]
-    kept = [entry for entry in entries if entry[0] != 7]
-    assert len(kept) < len(entries)
-    head = whole[start : start + 9] + struct.pack("<II", 23 + 16 * len(kept), start + 23 + 16 * len(kept))
-    event = head + whole[start + 17 : start + 19] + struct.pack("<I", len(kept))
-    event += b"".join(struct.pack("<IIQ", *entry) for entry in kept)
-    tail = bytearray(whole[start + size :])
-    shift, position = size - len(event), 0
-    while position < len(tail):  # events behind it move, and say where they end
-        (event_size, log_pos) = struct.unpack_from("<II", tail, position + 9)
-        struct.pack_into("<I", tail, position + 13, log_pos - shift if log_pos else 0)
-        position += event_size
-    (tmp_path / "binlog.000002").write_bytes(whole[:start] + event + tail)
-    reader = ClassicReader(find_series([tmp_path]))
-    assert sum(1 for _ in reader.groups()) == 60
-    assert reader.notices == ["binlog.000002: the server forgot domain 7 here (DELETE_DOMAIN_ID)"]

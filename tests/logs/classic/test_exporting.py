@@ -9,8 +9,10 @@ import ibbmaster
 from ibbmaster.commands.info import log_info
 from ibbmaster.errors import EventError, FormatError
 from ibbmaster.gtid import GtidState
+from ibbmaster.logs.classic.binlog import ClassicReader
 from ibbmaster.logs.classic.convert import import_groups
 from ibbmaster.logs.classic.exporting import LogRead, export_traditional
+from ibbmaster.logs.classic.series import find_series
 from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.replication.event.format_description import describe_format, encode_format_description
 from ibbmaster.replication.event.types import EventType
@@ -161,7 +163,10 @@ def test_a_domain_that_was_forgotten_is_in_no_later_head(tmp_path):
 
     assert report.gtid_state == expected == GtidState.parse("0-1-2")
     assert len(report.files) == 2
-    assert faults_of(tmp_path / "out") == ["note: binlog.000002: the server forgot domain 5 here (DELETE_DOMAIN_ID)"]
+    forgot = "binlog.000002: the server forgot domain 5 here (DELETE_DOMAIN_ID)"
+    assert faults_of(tmp_path / "out") == [f"note: {forgot}"]
+    reader = ClassicReader(find_series([tmp_path / "out"]))
+    assert ([str(group.gtid) for group in reader.groups()], reader.notices) == (["0-1-1", "0-1-2"], [forgot])
 
 
 def test_groups_without_an_end_are_refused_by_name(tmp_path):

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 
@@ -217,19 +216,6 @@ def test_it_follows_over_segments_that_are_begun_anew_flushes_and_checkpoints(me
     assert found == list(range(1, last + 1))
 
 
-class BusyDisk(RealDisk):
-    """Of one who reads: before the read that has a number, a writer goes on."""
-
-    reads, at = 0, -1
-    go_on: Callable[[], object]
-
-    def read(self, name, offset, size):
-        self.reads += 1
-        if self.reads == self.at:
-            self.go_on()
-        return super().read(name, offset, size)
-
-
 @pytest.mark.parametrize("first", range(1, READS))
 def test_segments_that_are_begun_anew_before_any_read_of_two_looks_are_no_reset(memory_path, first):
     """Both segments are, between a look at how far the log is durable and any of the reads that follow, twice."""
@@ -242,17 +228,24 @@ def test_segments_that_are_begun_anew_before_any_read_of_two_looks_are_no_reset(
             def go_on(store=store, numbers=numbers):
                 into_files(store, itertools.islice(numbers, GOES_ON), size=1500)
 
-            disk = BusyDisk(directory)
+            disk, left = RealDisk(directory), [0]  # reads of the follower until the writer goes on
+
+            def read(*given, disk=disk, left=left, go_on=go_on):
+                left[0] -= 1
+                if left[0] == 0:
+                    go_on()
+                return RealDisk.read(disk, *given)
+
+            disk.read = read
             engine = FollowedDirectory(disk)
             go_on()
             reader = reader_of(engine)
             found = numbers_of(reader)
             go_on()  # what the follower has read of the redo log does not go on
-            disk.go_on = go_on
             for number in (first, second):
-                disk.at = disk.reads + number
+                left[0] = number
                 engine.look(is_urgent=True)
-            disk.at = -1
+            left[0] = 0
             engine.look(is_urgent=True)
             found += numbers_of(reader)
             assert engine.reset_count == 0, f"reads {first} and {second}"

@@ -77,23 +77,24 @@ def test_a_record_of_another_lsn_or_an_earlier_life_is_none_and_a_later_life_beg
     assert decode_record(encode_record(5000, 3, [ITEMS["a checkpoint"]]), 0, 5000, 2) is not None
 
 
+def record_of(payload):
+    head = CHECKED_HEADER.pack(5000, len(payload), 2)
+    return decode_record(head + crc32c(head + payload).to_bytes(4, "little") + payload, 0, 5000, 2)
+
+
 def test_items_that_make_no_sense_are_at_most_an_error():
     rng = random.Random(random.randrange(2**32))
     payload = encode_record(5000, 2, ITEMS.values())[RECORD_HEADER.size :]
-    head = CHECKED_HEADER.pack(5000, len(payload), 2)
     for _ in range(3000):
         damaged = bytearray(payload)
         for _ in range(rng.randrange(1, 4)):
             damaged[rng.randrange(len(damaged))] = rng.randrange(256)
-        record = decode_record(head + crc32c(head + damaged).to_bytes(4, "little") + damaged, 0, 5000, 2)
         with contextlib.suppress(StoreError):  # any other error is a mistake
-            record.items()
+            record_of(damaged).items()
 
 
 def test_items_that_leave_their_record_are_an_error_with_the_lsn():
-    payload = encode_record(5000, 2, [ITEMS["a page change"]])[RECORD_HEADER.size : -1]
-    head = CHECKED_HEADER.pack(5000, len(payload), 2)
-    record = decode_record(head + crc32c(head + payload).to_bytes(4, "little") + payload, 0, 5000, 2)
+    record = record_of(encode_record(5000, 2, [ITEMS["a page change"]])[RECORD_HEADER.size : -1])
     with pytest.raises(StoreError, match="LSN 5000: a page change leaves its record"):
         record.items()
 
