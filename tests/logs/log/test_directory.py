@@ -6,14 +6,7 @@ from ibbmaster.errors import MissingFileError, RecordError, StoreError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.kernel import loading
 from ibbmaster.logs.log import directory
-from ibbmaster.logs.log.directory import (
-    BinlogDirectory,
-    LenientDirectory,
-    MisplacementCheck,
-    StrictDirectory,
-    damage_handler,
-    open_directory,
-)
+from ibbmaster.logs.log.directory import BinlogDirectory, LenientDirectory, StrictDirectory, open_directory
 from ibbmaster.logs.log.locating import locate
 from ibbmaster.logs.log.log_range import WHOLE_FILE
 from ibbmaster.logs.store.writer import BinlogWriter
@@ -280,9 +273,9 @@ def test_the_error_names_both_places(paged_log):
 def test_a_sound_log_passed_over_group_by_group_is_never_verified(new_log, event, monkeypatch):
     log = new_log(size_pages=20, interval_pages=4)
     log.commit_all(range(1, 40), event(6000))
-    monkeypatch.setattr(MisplacementCheck, "check", lambda self, location: pytest.fail(f"verified at {location}"))
-    directory = BinlogDirectory(log.disk)
-    careful, passing = (directory.groups(directory.seek(GtidPosition())) for _ in range(2))
+    monkeypatch.setattr(directory.MisplacementCheck, "check", lambda *place: pytest.fail(f"verified at {place}"))
+    opened = BinlogDirectory(log.disk)
+    careful, passing = (opened.groups(opened.start_of_file()) for _ in range(2))
     count = 0
     while (group := careful.next_group()) is not None:
         if group.end.file_no != passing.position.file_no:
@@ -303,7 +296,7 @@ def many_files(new_log, event):
 
 
 def gtids_in(log, *, is_strict):
-    on_fault = damage_handler(is_strict=is_strict)
+    on_fault = directory.damage_handler(is_strict=is_strict)
     ranges = log.ranges(LOG_START, log.end(), size=WHOLE_FILE)
     return [(group.start.file_no, group.gtid) for one in ranges for group in log.groups_in(one, on_fault=on_fault)]
 
@@ -323,7 +316,8 @@ def test_a_log_without_one_of_its_files_is_refused_or_read_without_its_groups(ma
     assert [one for one in left if one[0] > 0] == [one for one in whole if one[0] > 1]
     assert str(lenient.state()) == str(whole[-1][1])
     file_no, gtid = left[-2]
-    assert locate(lenient, GtidPosition([gtid]), on_fault=damage_handler(is_strict=False))[0].file_no == file_no
+    on_fault = directory.damage_handler(is_strict=False)
+    assert locate(lenient, GtidPosition([gtid]), on_fault=on_fault)[0].file_no == file_no
 
 
 def test_a_directory_without_files_is_no_log_in_either_way(tmp_path):

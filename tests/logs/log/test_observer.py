@@ -33,20 +33,11 @@ from tests.machinery.served_log import ServedDump, ServedLog
 WALK_STEPS = 50
 WRITES = {
     "append": 8,
-    "append_a_part": 3,
-    "rotate": 3,
-    "purge": 2,
-    "rotate_and_purge": 2,
-    "restore": 1,
-    "reset": 2,
-    "write_another_over_it": 2,
-    "replace_by_a_copy": 2,
-    "begin_again": 3,
-    "cut": 2,
-    "remove": 2,
-    "remove_all": 1,
-    "make_anew": 1,
     "publish": 6,
+    **dict.fromkeys(("append_a_part", "rotate", "begin_again"), 3),
+    **dict.fromkeys(("purge", "rotate_and_purge", "reset", "write_another_over_it"), 2),
+    **dict.fromkeys(("replace_by_a_copy", "cut", "remove"), 2),
+    **dict.fromkeys(("restore", "remove_all", "make_anew"), 1),
 }
 ASKS = {"answer": 6, "dump": 6, "seek": 4, "loop": 2, "wait": 4, "go_on": 10, "leave": 1, "look": 3}
 DUMPS_MAX = 4

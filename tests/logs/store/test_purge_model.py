@@ -60,18 +60,11 @@ class Life:
         self.prepared = {}  # XID -> Transaction
         usual = {
             self.feed: 16,
-            self.begin: 3,
-            self.write: 6,
-            self.finish: 6,
-            self.prepare: 5,
-            self.finish_prepared: 5,
-            self.flush: 5,
-            self.read_from_a_file: 3,
-            self.read: 10,
-            self.stop_reading: 4,
-            self.work: 4,
-            self.purge: 10,
-            self.restart: 3,
+            **dict.fromkeys((self.read, self.purge), 10),
+            **dict.fromkeys((self.write, self.finish), 6),
+            **dict.fromkeys((self.prepare, self.finish_prepared, self.flush), 5),
+            **dict.fromkeys((self.stop_reading, self.work), 4),
+            **dict.fromkeys((self.begin, self.read_from_a_file, self.restart), 3),
             self.restart_twice: 1,
         }
         # each life has its habits: what some do all the time hides what others do

@@ -131,17 +131,10 @@ def test_a_start_by_gtid_fetches_few_ranges(object_store, memory_path, run):
     assert sum("list-type" in request.query for request in object_store.requests) == 1
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "serve --own {}",
-        "flush {}",
-        "convert --to ibb --append {} {}",
-        "reset --yes {}",
-        "record h:1 --to {1}",
-        "recover {}",
-    ],
-)
+OF_WRITERS = ("serve --own {}", "flush {}", "convert --to ibb --append {} {}", "reset --yes {}", "record h:1 --to {1}")
+
+
+@pytest.mark.parametrize("command", [*OF_WRITERS, "recover {}"])
 def test_what_appends_is_refused(object_store, run, command):
     url = object_store.copy(PAGED)
     object_store.requests.clear()
