@@ -101,7 +101,8 @@ class MemoryDisk(MemoryFiles):
         pass
 
     def unlink(self, name: str) -> None:
-        del self.files[self._checked(name)]
+        self._file(name)
+        del self.files[name]
 
     def place(self, changes: Iterable[PageChange], *, size_pages: int) -> None:
         """Put what an `Appender` placed into its pages, each with a right checksum."""
@@ -117,10 +118,6 @@ class MemoryDisk(MemoryFiles):
                 page[DATA_SIZE:] = bytes(PAGE_SIZE - DATA_SIZE)
                 seal_page(page)
                 self.write(name, start, page)
-
-    def _checked(self, name: str) -> str:
-        self._file(name)
-        return name
 
     def _file(self, name: str) -> bytearray:
         try:

@@ -59,7 +59,7 @@ class Scheduler:
         self._runners: list[Runner] = []
         self._over = _thread.allocate_lock()
         self._over.acquire()
-        self._is_ending = False
+        self.is_over = False
         self._quiet_count = 0
         self._failure: BaseException | None = None
         self.current: Runner | None = None  # who has the baton
@@ -82,7 +82,7 @@ class Scheduler:
         Raises DeadlockError: no thread can continue. Raises what a thread raised."""
         self._hand_over(None)
         self._over.acquire()
-        self._is_ending = True
+        self.is_over = True
         for runner in list(self._runners):  # one after the other: they unwind
             self.current = runner
             if not runner.is_done:
@@ -96,12 +96,8 @@ class Scheduler:
     def end(self) -> None:
         """End the run here, as a crash does: no thread makes another step."""
         assert self.current is not None
-        self._is_ending = True
+        self.is_over = True
         raise Ended
-
-    @property
-    def is_over(self) -> bool:
-        return self._is_ending
 
     @property
     def is_quiet(self) -> bool:
@@ -144,20 +140,20 @@ class Scheduler:
     def _bootstrap(self, runner: Runner) -> None:
         runner.baton.acquire()
         try:
-            if not self._is_ending:
+            if not self.is_over:
                 if self._opcodes_between:
                     sys.settrace(self._trace_call)
                 runner.function()
         except Ended:
             pass
         except BaseException as error:
-            if self._failure is None and not self._is_ending:
+            if self._failure is None and not self.is_over:
                 self._failure = error
-            self._is_ending = True
+            self.is_over = True
         finally:
             sys.settrace(None)
             runner.is_done = True
-            if self._is_ending:
+            if self.is_over:
                 with contextlib.suppress(RuntimeError):
                     self._over.release()
             else:
@@ -177,11 +173,11 @@ class Scheduler:
             raise
         except BaseException as error:  # noted here: a generator that it goes through may make another one of it
             self._failure = self._failure or error
-            self._is_ending = True
+            self.is_over = True
             raise
 
     def _check_ending(self) -> None:
-        if self._is_ending:
+        if self.is_over:
             raise Ended
 
     def _switch(self) -> None:
@@ -213,7 +209,7 @@ class Scheduler:
     def _stop_by_deadlock(self) -> None:
         waiting = [f"{other.name} waits for {other.waits_for}" for other in self._runners if not other.is_done]
         self._failure = DeadlockError(f"nobody can go on: {', '.join(waiting)}")
-        self._is_ending = True
+        self.is_over = True
         self._over.release()
 
     def _choose(self) -> Runner | None:

@@ -10,7 +10,6 @@ from ibbmaster.logs.log.interface import ReadPlan
 from ibbmaster.logs.log.log_range import GroupSelection
 from ibbmaster.logs.stages.filtering import KINDS
 from ibbmaster.logs.stages.span import LogSpan, span_of
-from ibbmaster.logs.stages.stage import emptied
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.dump.error import DumpError
 from ibbmaster.replication.event.group import GroupBoundary
@@ -209,17 +208,3 @@ def test_before_a_domain_begins_its_state_is_that_of_the_begin_and_after_that_wh
     for offset, gtid, known in ((500, logged[0], begin), (1500, logged[1], logged[1])):
         plan = ReadPlan(position=LogPosition(0, offset), state=GtidState([gtid]))
         assert list(span.state_from(plan)) == [known]
-
-
-def test_an_emptied_group_is_a_valid_group():
-    for name in LOGS[:3]:
-        with ibbmaster.open(FIXTURES / name) as log:
-            engine = log.engine
-            for group in engine.groups_in(engine.ranges(engine.start_of_file().position, engine.end(), size=1)[0]):
-                if group.gtid is None:
-                    continue
-                empty = emptied(group)
-                (commit,) = empty.body
-                boundary = GroupBoundary(decode_gtid_event(empty.gtid_event).flags)
-                assert boundary.ends_with(decode_event_header(commit), commit)
-                assert empty.gtid == group.gtid == decode_gtid_event(empty.gtid_event).gtid
