@@ -156,7 +156,6 @@ def test_a_directory_without_a_readable_page_is_an_error_or_an_empty_log(sound, 
 
 
 def chunks_of(files):
-    """File, page and offset of every chunk."""
     for name, data in files.items():
         for page_no in range(1, len(data) // PAGE_SIZE):
             page = memoryview(data)[page_no * PAGE_SIZE : (page_no + 1) * PAGE_SIZE]

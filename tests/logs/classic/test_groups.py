@@ -44,7 +44,6 @@ def opened(path):
 
 
 def read(path):
-    """The groups the package finds, and its notice."""
     with opened(path) as reader:
         return [b"".join(map(bytes, (group.gtid_event, *group.body))) for group in reader.groups()], reader.notice
 

@@ -228,7 +228,6 @@ def with_other_contents(path, wanted, other):
 
 @pytest.fixture
 def captured(tmp_path):
-    """Copies of the files of a capture with five domains."""
     names = [f"binlog.{number:06d}" for number in (1, 2, 3)]
     return [Path(shutil.copy(CLASSIC / "11.8" / "domains" / name, tmp_path / name)) for name in names]
 

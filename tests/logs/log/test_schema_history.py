@@ -75,7 +75,6 @@ def caches(tmp_path, monkeypatch):
 
 @pytest.fixture
 def count_folds(monkeypatch):
-    """How many groups are folded from here on."""
     found, fold = [], GroupFolding.fold
     monkeypatch.setattr(GroupFolding, "fold", lambda *given: (found.append(given[1]), fold(*given)))
     return found

@@ -9,7 +9,6 @@ def disk():
 
 
 def flipped(files, name, offset, bits=0x10):
-    """Files, with some bits of one byte changed."""
     data = bytearray(files[name])
     data[offset] ^= bits
     return {**files, name: bytes(data)}

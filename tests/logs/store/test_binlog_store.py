@@ -29,7 +29,6 @@ from tests.machinery.stores import SMALL_FILES, bytes_at, feed
 
 
 def begin(store, size=100):
-    """A group with an event of so many bytes, and that event."""
     group, event = store.open_group(), make_event(160, 1, b"p" * size)
     group.write(event)
     return group, event

@@ -36,7 +36,6 @@ def crashed():
 
 
 def last_page_no(data):
-    """The last page that is not blank; it ends with its checksum."""
     return len(data.rstrip(b"\0")) // PAGE_SIZE - 1
 
 

@@ -50,7 +50,6 @@ def snapshot(disk):
 
 @pytest.fixture
 def closed():
-    """The files of a log of 60 groups over some files, without a redo log."""
     return log_of(60)
 
 
