@@ -19,7 +19,7 @@ MARKED = 0x8000  # a flag of events that some replicas do not want
 Group = tuple[Gtid, tuple[bytes, ...]]  # its events, that with the GTID first
 
 
-class RandomFeeder:
+class GroupFeeder:
     """Writes groups by every way there is, parts of some between others; `groups` are those committed, in order."""
 
     def __init__(self, store: BinlogStore, rng: random.Random, sizes: Sequence[int] = SIZES) -> None:
@@ -80,7 +80,7 @@ class RandomFeeder:
 def random_log(seed: int, disk: Disk, *, groups: int = 150) -> BinlogStore:
     """A log of small and large groups in many domains, at the ends of files and around state records."""
     rng = random.Random(seed)
-    feeder = RandomFeeder(new_store(disk, OPTIONS, oob_piece_bytes=40_000, spill_bytes=60_000), rng)
+    feeder = GroupFeeder(new_store(disk, OPTIONS, oob_piece_bytes=40_000, spill_bytes=60_000), rng)
     for _ in range(groups):
         feeder.step()
         if rng.random() < 0.01:

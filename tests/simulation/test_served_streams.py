@@ -36,7 +36,7 @@ from ibbmaster.replication.dump.session import DumpSession
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.replication.wire.packet import PacketReader
 from tests.machinery.dump_sessions import session_of
-from tests.machinery.random_log import MARKED, RandomFeeder
+from tests.machinery.random_log import MARKED, GroupFeeder
 from tests.machinery.stores import new_store
 
 PAGE_SIZE = 16384
@@ -57,7 +57,7 @@ def new_feeder(directory, rng):
         spill_bytes=rng.choice([20_000, 60_000]),
         redo_bytes=8 << 20,
     )
-    return RandomFeeder(new_store(directory, options), rng, SIZES)
+    return GroupFeeder(new_store(directory, options), rng, SIZES)
 
 
 @dataclass(eq=False)

@@ -77,6 +77,18 @@ def test_a_small_group_is_one_record_as_in_vector_a(tmp_path):
     assert checksum(tmp_path, 0, 1) == 0xD5E9CE16
 
 
+def test_an_out_of_band_group_is_that_of_the_worked_example(tmp_path):
+    event = VECTOR_A_GTID_EVENT[:31] + b"\x0c" + VECTOR_A_GTID_EVENT[32:]
+    sizes = {"max_file_bytes": FILE_BYTES_MIN, "oob_piece_bytes": 45 + 4, "spill_bytes": 0}
+    with BinlogWriter(RealDisk(tmp_path), **sizes) as writer:
+        group = GroupWriter(writer)
+        for letter in b"ABCDEFG":
+            group.write(bytes([letter]) * 4)
+        assert group.commit(gtid_of(1), event) == LogPosition(0, 16491)
+    assert page(tmp_path, 0, 1)[91:107] == bytes.fromhex("43 0d 00 30 00 fa 00 02 00 5a 02 02 47 47 47 47")
+    assert checksum(tmp_path, 0, 1) == 0xA0D9042E
+
+
 @pytest.mark.parametrize("left", range(8))
 def test_a_writer_may_go_on_at_any_distance_from_the_page_end(tmp_path, left):
     first = [bytes([1]) * (DATA_SIZE - 5 - 3 - 1 - 38 - left)]
