@@ -1,6 +1,6 @@
 """Tables as the changes of a log leave them: their rows now (type 1), or each row with its validity (type 2).
 
-Where changes of rows do not tell all, `doubts` says of which rows.
+Where changes do not tell all, `doubts` says of which rows.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from .maintain.source import LogSource, Read, UncertainRowsError
 from .pasts import START, Doubt, past_of
 from .row_versions import CONTRADICTION, PartialChangeError, new_versions, numbers_of_keys
 
-EXACT_AT = b"exact at GTID"  # in the metadata of a table: the position at which the server had these rows
-INEXACT = b"inexact"  # in place of it, where rows were asked for all the same: the reasons
+EXACT_AT = b"exact at GTID"  # in the metadata of a table: the position with these rows
+INEXACT = b"inexact"  # in place of it: the reasons
 OnDoubt = Callable[[str], object]
 
 
 @dataclass(frozen=True, slots=True)
 class AskedTable:
-    """A table at a position of a log that is open."""
+    """A table at a position of an open log."""
 
     options: ReadOptions
     log: LogEngine
     history: SchemaHistory
-    end: LogPosition | None  # the place of the position; None at the end of the log
+    end: LogPosition | None  # None at the end of the log
     shape: TableShape
-    columns: tuple[ShapeField, ...]  # those of the table itself, as in a DataFrame
+    columns: tuple[ShapeField, ...]  # those of the table itself
 
     @property
     def name(self) -> str:
@@ -60,12 +60,12 @@ class AskedTable:
 
     @property
     def position(self) -> str:
-        """The position, as given, or that of the end of the log."""
+        """As given, or that of the log's end."""
         return self.options.ending_gtid or str(self.log.state().position())
 
     @property
     def version(self) -> TableVersion | None:
-        """The version of the table there, if statements define it and its rows agree."""
+        """The version there, if statements define it and its rows agree."""
         place = SchemaPlace(self.log.end() if self.end is None else self.end, 0)
         state = self.history.table_at(*parse_table_name(self.name), place)
         return state if _is_of(state, self.shape) else None
@@ -86,7 +86,7 @@ def arrow_snapshot(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: O
 
 
 def arrow_history(options: ReadOptions, *, key: Sequence[str] = (), on_doubt: OnDoubt | None = None) -> pa.Table:
-    """Every version of each row of the table of options, and when it held; arguments and errors of `arrow_snapshot`."""
+    """Every version of each row, and when it held; arguments and errors of `arrow_snapshot`."""
     return _rows(options, key, on_doubt, has_history=True)
 
 
@@ -107,10 +107,9 @@ def _rows(options: ReadOptions, key: Sequence[str], on_doubt: OnDoubt | None, *,
 
 
 def arrow_difference(options: ReadOptions) -> pa.Table:
-    """The changes of a table between two positions of options, one for each row at most. Columns are those of the later
-    position. One that the earlier does not have is NULL in its rows, and no difference by itself. Raises InexactError:
-    the log does not show the rows at one of them; ConfigurationError: a column has values of another type at one of
-    them."""
+    """The changes of a table between two positions, one for each row at most. Columns are those of the later position;
+    one that the earlier lacks is NULL in its rows, and no difference. Raises InexactError: the log does not show the
+    rows at one of them; ConfigurationError: a column has values of another type at one of them."""
     with closing(open_log(options)) as log:
         asked = _asked(replace(options, starting_gtid=None), log)
         before_options = replace(asked.options, ending_gtid=options.starting_gtid or "")
@@ -145,8 +144,8 @@ def _asked(options: ReadOptions, log: LogEngine) -> AskedTable:
 
 
 def domains_left_out(options: ReadOptions) -> list[int]:
-    """Domains of a log that the position where options end does not name: a snapshot there has nothing of them. Raises
-    StoreError: there is no log."""
+    """Domains of the log that the position where options end does not name: a snapshot there has nothing of them.
+    Raises StoreError: there is no log."""
     if options.ending_gtid is None:
         return []
     with closing(open_log(options)) as log:
@@ -155,7 +154,7 @@ def domains_left_out(options: ReadOptions) -> list[int]:
 
 
 def _is_place(log: LogEngine, end: LogPosition | None) -> bool:
-    """Whether the end of a position is one place of the log: a position of several domains may have none."""
+    """A position of several domains may be no single place of the log."""
     return end is None or len(log.state().position().values()) == 1
 
 
@@ -168,8 +167,8 @@ def _is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersio
 
 
 def _key_of(table: TableSchema, key: Iterable[str]) -> list[str]:
-    """The columns of the key, called as in a DataFrame; `key` may call them so, or as the table does. Raises
-    ConfigurationError: the table has no such column, or no key."""
+    """As in a DataFrame; `key` may name columns so, or as the table does. Raises ConfigurationError: the table has no
+    such column, or no key."""
     names = [field_name(column.name) for column in table.columns]
     keys = [name if name in names else field_name(name) for name in key]
     keys = keys or [names[number] for number in table.primary_key]
@@ -183,9 +182,8 @@ def _key_of(table: TableSchema, key: Iterable[str]) -> list[str]:
 def _as_changed(
     asked: AskedTable, keys: Sequence[str], texts: list[str], on_doubt: OnDoubt | None, *, has_history: bool
 ) -> pa.Table:
-    """The result of the changes of a table; `texts` are reasons why they are not all there is. Raises InexactError:
-    they are not all there is, and nobody wants to hear it; or they contradict each other; EventError: the key of a row
-    changes, and its image is not whole."""
+    """The result of changes; `texts` say why they are not all there is. Raises InexactError: they are not all, and
+    nobody hears it; or contradict each other; EventError: a key changes, and its image is not whole."""
     fields = table_fields(asked.shape, asked.options.zero_dates, [*OF_VERSIONS, *asked.names])
     with LogSource(asked.options) as source:
         name, end = parse_table_name(asked.name), None if asked.end is None else SchemaPlace(asked.end, 0)
@@ -216,7 +214,7 @@ def _judged(rows: pa.Table, asked: AskedTable, texts: Sequence[str]) -> pa.Table
 
 
 def _same_table(asked: AskedTable, place: SchemaPlace) -> TableVersion | None:
-    """The version of a table at an earlier place, under whatever name; else the table that was called so."""
+    """The table at an earlier place, under whatever name; else the one called so."""
     version = asked.version
     if version is not None:
         for known in asked.history.at(place).tables.values():
@@ -229,7 +227,7 @@ def _same_table(asked: AskedTable, place: SchemaPlace) -> TableVersion | None:
 def _as_later(
     rows: pa.Table, old: TableVersion | None, new: TableVersion | None, schema: pa.Schema
 ) -> tuple[pa.Table, list[str]]:
-    """Rows with the columns of a later version of their table; and which of those they have themselves."""
+    """Rows with the columns of a later version, and which of those they have."""
     names = {name: name for name in rows.column_names}
     if old is not None and new is not None and old.generation == new.generation:
         olds = {column.id: field_name(column.name) for column in old.columns}
@@ -258,7 +256,7 @@ def _differing(before: pa.Table, after: pa.Table, shared: Sequence[str], keys: S
     places = np.arange(len(rows))
     order = np.lexsort((places, alike))
     olds, news = order[order < count], order[order >= count]
-    pairs = [alike[some] * len(rows) + _turns(alike[some]) for some in (olds, news)]  # by how many were alike before
+    pairs = [alike[some] * len(rows) + _turns(alike[some]) for some in (olds, news)]
     later = np.full(count, -1)
     _, old, new = np.intersect1d(pairs[0], pairs[1], assume_unique=True, return_indices=True)
     later[olds[old]] = news[new]

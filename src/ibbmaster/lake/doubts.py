@@ -1,4 +1,4 @@
-"""Whether changes of rows say all that became of a table, and why not.
+"""Whether changes of rows tell all of a table, and why not.
 
 Where they do not, `fold` follows the rows one by one, with the effects of statements, and may still know them.
 """
@@ -31,8 +31,8 @@ OF_PARENTS = ("_file_no", "_offset", "_change_no", "_gtid", "_change_type")
 def untold_changes(
     source: LogSource, past: Past, since: Place = START, gtids: str = "", *, has_gone: bool = False
 ) -> list[Doubt]:
-    """Changes of a table after a place, or ever, that no event shows, in the order of the log. From position `gtids`
-    all these can be read. If it `has_gone`, rows count that are gone now, too."""
+    """Changes after a place that no event shows, in order; from position `gtids` all of them are readable. If it
+    `has_gone`, rows that are gone count, too."""
     found = [*(past.past_doubts if has_gone else ()), *past.doubts]
     begin = since if has_gone else max(since, past.begin)
     cascaded = _cascaded(source, past, begin, gtids) if past.ancestors else ()
@@ -40,8 +40,8 @@ def untold_changes(
 
 
 def find_doubts(source: LogSource, past: Past, *, has_gone: bool, is_whole: bool) -> list[Doubt]:
-    """Reasons why the changes of a table up to the end, since it was emptied or all, may not be what its rows come
-    from. It `is_whole` if no row preceded them."""
+    """Why the changes up to the end, since the table was emptied or all, may not tell its rows. It `is_whole` if no row
+    preceded them."""
     found = untold_changes(source, past, has_gone=has_gone)
     if not is_whole:
         found.append(Doubt(START, str(source.log.start_of_file().state.position()), WITHOUT_BEGINNING))
@@ -49,7 +49,7 @@ def find_doubts(source: LogSource, past: Past, *, has_gone: bool, is_whole: bool
 
 
 def image_doubts(changes: pa.Table, columns: FoldedColumns) -> Iterator[Doubt]:
-    """The first change of each kind that lacks values which only the server knew."""
+    """The first change of each kind that lacks values only the server knew."""
     for reason, mask in Images(changes, columns).untold():
         yield from _first(changes, mask.nonzero()[0], reason)
 
@@ -61,7 +61,6 @@ def _first(changes: pa.Table, numbers: Sequence[int], reason: str) -> Iterator[D
 
 
 def folded_columns(fields: TableFields, keys: Iterable[str], past: Past, zero_dates: ZeroDates) -> FoldedColumns:
-    """How changes of a table in these fields are folded."""
     shape, keys = fields.shape, list(keys)
     names = {column.name.lower(): field_name(column.name) for column in shape.columns}
     made = {
@@ -75,7 +74,7 @@ def folded_columns(fields: TableFields, keys: Iterable[str], past: Past, zero_da
 
 
 def _cascaded(source: LogSource, past: Past, begin: Place, gtids: str) -> Iterator[Doubt]:
-    """Changes of parents whose foreign keys may have changed rows without an event, also in several steps."""
+    """Changes of parents whose foreign keys may have changed rows without an event."""
     options = replace(source.options, starting_gtid=source.readable_from(begin, gtids), columns=OF_PARENTS)
     for table in map(str, sorted(past.ancestors & source.written_since(gtids))):
         changes = after(effective(read_table(replace(options, tables=(table,))), source.statements), begin)

@@ -1,4 +1,4 @@
-"""The validity of each row, noted by the reference while it reads a log forward."""
+"""The validity of each row, noted by the reference as it reads a log forward."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ibbmaster.tables.fold.kept_rows import KeptRows
 from ibbmaster.tables.fold.row_file import RowFile
 from .maintain.source import LogSource, UncertainRowsError
 
-NOTES_MAX = 1 << 24  # changes of the rows of a table that are followed one by one: they are in memory
-Moment = tuple[str, int | None]  # GTID of a group that has taken effect, and when, in seconds since 1970
+NOTES_MAX = 1 << 24  # changes, in memory, of rows that are followed one by one
+Moment = tuple[str, int | None]  # GTID of an effective group, and seconds since 1970
 
 
 class Period(NamedTuple):
-    """The place of a row that is kept, and when it held; None: it still does."""
+    """Of a kept row; no end: it still holds."""
 
     place: int
     begin: Moment
@@ -29,8 +29,6 @@ class Period(NamedTuple):
 
 
 class _NotedRows(KeptRows):
-    """Notes the changes of rows of some tables."""
-
     def __init__(self, numbers: frozenset[int]) -> None:
         super().__init__(RowFile())
         self.noted = numbers
@@ -61,7 +59,6 @@ class _NotedRows(KeptRows):
                 raise UncertainRowsError(self.moment[0], reason)
 
     def periods(self) -> list[Period]:
-        """The periods of each row, in order."""
         rows: dict[tuple[int, bytes], list[Period]] = {}
         for row, place, moment in self._notes:
             found = rows.setdefault(row, [])
@@ -73,7 +70,7 @@ class _NotedRows(KeptRows):
 
 
 class _NotingFold(RowFold):
-    """Gives up where rows of the noted tables are unknown, even for a while."""
+    """Gives up where noted rows are unknown, even for a while."""
 
     kept: _NotedRows
 
@@ -85,7 +82,7 @@ class _NotingFold(RowFold):
 
 
 def expect_known(contents: TableContents) -> None:
-    """Raises UncertainRowsError: something of some row is unknown."""
+    """Raises UncertainRowsError: something of a row is unknown."""
     of_rows = (one for found in contents.doubts.rows.values() for one in found.values())
     for unknown in (contents.unknown, *contents.unknown_columns.values(), *of_rows):
         if unknown is not None:
@@ -93,8 +90,8 @@ def expect_known(contents: TableContents) -> None:
 
 
 def periods_of(source: LogSource, name: TableName, table: TableVersion) -> tuple[TableContents, list[Period]]:
-    """All periods of the rows of a table; and its rows now. Raises UncertainRowsError: the log does not tell the rows
-    of some position; IbbMasterError: the log cannot be read."""
+    """All periods of a table's rows, and its rows now. Raises UncertainRowsError: the log does not tell the rows of
+    some position; IbbMasterError: the log cannot be read."""
     noted = wanted = source.generations(name)
     while True:
         kept = _NotedRows(noted)

@@ -1,4 +1,4 @@
-"""The effect of logged statements on one table: when it was emptied, and which rows they leave uncertain."""
+"""The effect of statements on one table: when it was emptied, and which rows they leave uncertain."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +18,12 @@ from ibbmaster.tables.arrow.shape import field_name
 from ibbmaster.tables.fold.cascades import CASCADING
 from .statements import Logged
 
-Place = tuple[int, int]  # of a group: file number, offset
+Place = tuple[int, int]
 START: Place = (-1, -1)
 
 
 class Truncation(NamedTuple):
-    """The end of all rows from groups that begin at `place` or before it."""
+    """The end of all rows from groups that begin at `place` or before."""
 
     place: Place
     timestamp: int
@@ -64,7 +64,7 @@ class Past:
 
     @property
     def begin(self) -> Place:
-        """The place behind which its rows come from."""
+        """Its rows come from behind this place."""
         return self.cuts[-1].place if self.cuts else START
 
 
@@ -82,7 +82,7 @@ def ancestors_of(history: SchemaHistory, names: Iterable[TableName]) -> set[Tabl
 
 
 def past_of(history: SchemaHistory, name: TableName, end: SchemaPlace | None, statements: Iterable[Logged]) -> Past:
-    """That of the table of this name at a place, or at the end; `statements` are those of the log up to there."""
+    """That of the table of this name at a place, or at the end; `statements` reach up to there."""
     return _Telling(history, name, end).told(statements)
 
 
@@ -111,7 +111,7 @@ class _Telling:
         return past
 
     def _state(self, place: SchemaPlace | None, seen_at: SchemaPlace | None) -> KnownTable | None:
-        """The table by its names at a place, as events see it that may be behind that."""
+        """The table by its names at a place, as events see it, perhaps from behind."""
         states = (self._history.table_at(*called, seen_at) for called in self._called(place))
         return next((state for state in states if state is not None), None)
 
@@ -136,7 +136,7 @@ class _Telling:
                     yield one
 
     def _merged(self) -> Iterator[Doubt]:
-        """MERGE tables through which its rows may be changed."""
+        """MERGE tables through which rows may change."""
         names = {called.name for called in self._names}
         for name in list(self._history.names()):
             for version in self._history.versions(*name):
@@ -189,7 +189,7 @@ class _Telling:
             yield f"XA COMMIT of {one.xid}, which the log does not have"
 
     def _is_emptied(self, effect: Effect, called: TableName) -> bool:
-        """Whether a statement empties a table that no statement defines."""
+        """Whether a statement empties a table that none defines."""
         case = self._history.case
         if isinstance(effect, DatabaseGone):
             return case.key(effect.database) == called[0]
@@ -207,7 +207,7 @@ def _tables_of(effect: Effect) -> Sequence[TableName]:
 
 
 def _by_versions(versions: Sequence[TableVersion], fold: StatementFold) -> Iterator[Doubt]:
-    """Doubts about rows of older versions, and because of the table's engine."""
+    """Doubts about rows of older versions, and because of the engine."""
     for version in versions:
         reason = fold.engine_reason(version)
         if reason is None and not fold.keeps_rows(version):
@@ -231,8 +231,7 @@ def _by_versions(versions: Sequence[TableVersion], fold: StatementFold) -> Itera
 
 
 def _nulls(versions: Sequence[TableVersion], others: Iterable[TableVersion]) -> set[str]:
-    """Fields that every INSERT that leaves them out leaves NULL, in rows of any version; of other tables by their
-    names."""
+    """Fields that every INSERT without them leaves NULL, in any version; other tables' by name."""
     if not versions:
         return set()
     numbers = {column.name: column.id for column in versions[-1].columns}

@@ -1,6 +1,6 @@
 """Places that jobs write to: one job in one place at a time.
 
-A table that is written as a whole takes its place in one step, or not at all.
+A table written as a whole takes its place in one step, or not at all.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from ibbmaster.storage.disk.uploading import made_place
 if TYPE_CHECKING:
     import pyarrow as pa
 
-DONE = "_SUCCESS"  # Spark's mark of a directory that is whole
-WRITER = "_ibbmaster-writer.json"  # in an object store, as long as a job writes there
-NEW = ".new"  # after the name of a file that is written, until it has its place
-TABLE = "table"  # in the directory beside the place, until it is whole
+DONE = "_SUCCESS"
+WRITER = "_ibbmaster-writer.json"  # in an object store, while a job writes there
+NEW = ".new"  # after a file's name, until it has its place
+TABLE = "table"  # beside the place, until it is whole
 
 
 @contextlib.contextmanager
 def only_writer(directory: Path, place: Path | None = None) -> Iterator[None]:
-    """Reserve a directory for one job of this machine, until it or its process ends; a missing one is made. The lock is
-    on the directory itself: no file shows it. A directory that was made and stays empty is removed. Errors name `place`
-    if it is another. Raises BusyError: another job has it; StoreError: it cannot be made, or the job fails with its
-    files."""
+    """Reserve a directory for one job of this machine, until it or its process ends; a missing one is made, and removed
+    if it stays empty. The lock is on the directory: no file shows it. Errors name `place` if it is another. Raises
+    BusyError: another job has it; StoreError: it cannot be made, or the job fails with its files."""
     place = place or directory
     if isinstance(directory, ObjectPath):
         with _only_writer_of_objects(directory):
@@ -50,24 +49,24 @@ def only_writer(directory: Path, place: Path | None = None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _only_writer_of_objects(place: ObjectPath) -> Iterator[None]:
-    """As `only_writer`: the job that creates an object there has the place until it removes it."""
+    """The job that creates an object there has the place until it removes it."""
     client = client_of(str(place))
     try:
         client.create(WRITER, b"{}")
     except BusyNameError:
         problem = f"another job writes here, or was killed: if so, remove {place / WRITER}"
         raise BusyError(f"{place}: {problem}") from None
-    directory_at.cache_clear()  # what was known before may have been changed by the one that had it
+    directory_at.cache_clear()  # another job may have changed what was known
     try:
         yield
     finally:
-        with contextlib.suppress(StoreError):  # the job says what is wrong with the store; the object stays there
+        with contextlib.suppress(StoreError):  # the job names the store's problem; the object stays
             client.remove(WRITER)
         directory_at.cache_clear()
 
 
 def _take(disk: RealDisk, place: Path) -> list[Path]:
-    """Lock a directory, which is made first if it is missing; returns what was made, the lowest first."""
+    """Lock a directory, made if missing; returns what was made, the lowest first."""
     made: list[Path] = []
     while True:
         made += make_directory(disk.directory, place)
@@ -81,12 +80,12 @@ def _take(disk: RealDisk, place: Path) -> list[Path]:
             raise BusyError(f"{place}: {problem}") from None
         except (FileNotFoundError, MissingFileError):
             pass
-        disk.close()  # the job that had it has just removed it: what we have locked is no longer there
+        disk.close()  # its job has just removed it: what we locked is gone
 
 
 def make_directory(directory: Path, place: Path | None = None) -> list[Path]:
-    """Make a directory and those above it; returns the missing ones, the lowest first. Raises StoreError: it cannot be
-    made, and why."""
+    """Also those above it; returns the missing ones, the lowest first. Raises StoreError: it cannot be made, and
+    why."""
     place = place or directory
     try:
         missing = [path for path in (directory, *directory.parents) if not path.exists()]
@@ -103,7 +102,7 @@ def make_directory(directory: Path, place: Path | None = None) -> list[Path]:
 
 @contextlib.contextmanager
 def _named_errors(place: Path) -> Iterator[None]:
-    """Errors of the system with the name of a file or, without one, of the place."""
+    """System errors with the name of a file or, without one, of the place."""
     try:
         yield
     except OSError as error:
@@ -112,8 +111,7 @@ def _named_errors(place: Path) -> Iterator[None]:
 
 
 def check_free(place: Path) -> None:
-    """Check that no job writes to a place, without making anything, before the log is read. Raises BusyError: another
-    job has it."""
+    """Check, before the log is read, that no job writes to a place. Raises BusyError: one does."""
     for directory in () if isinstance(place, ObjectPath) else (place, _beside(place, "new")):
         if directory.is_dir():
             with only_writer(directory, place):
@@ -121,27 +119,27 @@ def check_free(place: Path) -> None:
 
 
 def write_whole(rows: pa.Table, place: Path) -> int:
-    """Write a table as Parquet in the place of the one that was there; returns the number of rows. An object store may
-    have none before. Until it is written the old table stays; a killed run leaves it as it was. Raises BusyError:
-    another job writes there; StoreError: the directory holds something else, or cannot be made."""
+    """Write a table as Parquet in place of the old one; returns the number of rows. In an object store none may be
+    there. The old table stays until then, and after a killed run. Raises BusyError: another job writes there;
+    StoreError: the directory holds something else, or cannot be made."""
     if isinstance(place, ObjectPath):
         with made_place(place) as made:
             _write(rows, made)
         return len(rows)
     fresh, old = _beside(place, "new"), _beside(place, "old")
     with contextlib.ExitStack() as held:
-        held.enter_context(only_writer(fresh, place))  # the place itself is another directory afterwards
+        held.enter_context(only_writer(fresh, place))  # later the place is another directory
         held.callback(shutil.rmtree, fresh, ignore_errors=True)
-        if not place.exists() and old.exists():  # killed between the two renames
+        if not place.exists() and old.exists():
             os.rename(old, place)
         _check_replaceable(place)
         if place.exists():
-            held.enter_context(only_writer(place))  # `lake maintain` would have only this
+            held.enter_context(only_writer(place))
         for left in (fresh / TABLE, old):
             shutil.rmtree(left, ignore_errors=True)
         (fresh / TABLE).mkdir()
         _write(rows, fresh / TABLE)
-        _check_replaceable(place)  # who knows what has come meanwhile
+        _check_replaceable(place)
         if place.exists():
             os.rename(place, old)
         os.rename(fresh / TABLE, place)
@@ -157,13 +155,13 @@ def _write(rows: pa.Table, directory: Path) -> None:
 
 
 def foreign_in(place: Path, *ours: str) -> str | None:
-    """The first name in a directory beside `ours`, files that jobs write before they end; None without one."""
+    """The first name in a directory beside `ours`; None without one."""
     names = (one.name for one in place.iterdir()) if place.is_dir() else ()
     return min((name for name in names if name.removesuffix(NEW) not in (WRITER, *ours)), default=None)
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Replace the content of a file in one step, durably; its directory is made if it is missing."""
+    """Replace a file in one step, durably; a missing directory is made."""
     if isinstance(path, ObjectPath):
         client_of(str(path.parent)).replace(path.name, content)
         return
@@ -176,7 +174,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def sync(path: Path) -> None:
-    """Make a file, or the names in a directory, durable."""
+    """Make a file, or a directory's names, durable."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Folds the changes of a table by its key: into every version of each row, or into what each row becomes."""
+"""Folds a table's changes by key: into every version of each row, or into what each row becomes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ibbmaster.tables.fold.whole_rows import LIKE_A_REPLACE
 from .pasts import Truncation
 from .statements import are_after
 
-DELETED, PATCHED, WHOLE = 0, 1, 2  # gone; changed in the columns that are known; all of it is known
+DELETED, PATCHED, WHOLE = 0, 1, 2  # gone; changed in known columns; known whole
 BEGIN, END = ("_valid_from", "_gtid_from"), ("_valid_to", "_gtid_to")
 SECOND_US = 1_000_000
 CONTRADICTION = "an INSERT of a key that is there already, or a change of a row that is not there"
@@ -23,38 +23,36 @@ _CODES_MAX = 1 << 48
 
 
 class PartialChangeError(Exception):
-    """Changes alone do not tell what becomes of a row: the table has to be followed row by row."""
+    """Changes alone do not tell a row: the table has to be followed row by row."""
 
 
 class FoldedColumns(NamedTuple):
-    """The columns of a table whose changes are folded."""
-
-    keys: Sequence[str]  # those of the key
-    names: Sequence[str]  # all of them
-    nulls: Collection[str] = ()  # those that an INSERT leaves NULL where it does not have them
-    made: Mapping[str, Collection[str]] = {}  # generated ones, with those that they are made of
-    dates: Collection[str] = ()  # those in which NULL may stand for a date that is none
+    keys: Sequence[str]
+    names: Sequence[str]
+    nulls: Collection[str] = ()  # NULL where an INSERT lacks them
+    made: Mapping[str, Collection[str]] = {}
+    dates: Collection[str] = ()
 
 
 class LastChanges(NamedTuple):
     """One entry a key."""
 
-    outcomes: Any  # what becomes of each row
-    were_there: Any  # which of the rows were there before
-    rows: pa.Table  # its columns afterwards; those of the key also where it is gone
-    known: dict[str, Any]  # by column, of which rows it is known; columns that are always known are left out
+    outcomes: Any
+    were_there: Any
+    rows: pa.Table  # afterwards; the key also where it is gone
+    known: dict[str, Any]  # by column, in which rows it is known; without those always known
 
 
 class NewVersions(NamedTuple):
-    """What changes add to the versions of rows that were known before."""
+    """What changes add to known versions of rows."""
 
-    rows: pa.Table  # new versions, with `_valid_from`, `_valid_to`, `_gtid_from`, `_gtid_to` and `_is_current`
-    ended: pa.Table  # keys whose version of before has ended, with the columns `END`
-    is_sound: bool  # whether each row came where it was not, and was changed or went where it was
+    rows: pa.Table  # with the columns BEGIN, END and `_is_current`
+    ended: pa.Table  # ended keys, with the columns END
+    is_sound: bool  # whether rows came where none was, and changed or went where one was
 
 
 class Images:
-    """The images of changes in the order of the log. `changes` has `_change_type`, `_absent` and the columns."""
+    """Images of changes in order. `changes` has `_change_type`, `_absent` and the columns."""
 
     def __init__(self, changes: pa.Table, columns: FoldedColumns) -> None:
         self.changes, self.columns = changes, columns
@@ -64,7 +62,7 @@ class Images:
         return pc.equal(self.changes["_change_type"], kind).to_numpy()
 
     def lack(self, *names: str) -> Any:
-        """Which of them leave out one of these columns."""
+        """Which leave out one of these columns."""
         found = [self._absent[name] for name in names if name in self._absent]
         return np.any([np.zeros(len(self.changes), dtype=bool), *found], axis=0)
 
@@ -74,8 +72,7 @@ class Images:
         return self._absent.keys()
 
     def untold(self) -> Iterator[tuple[str, Any]]:
-        """Reasons why changes alone do not tell what becomes of rows, and which changes: only the server knew
-        something."""
+        """Why changes alone do not tell rows, and which: only the server knew something."""
         keys, names = self.columns.keys, self.columns.names
         inserted, after = self.of("insert"), self.of("update_postimage")
         if self._absent:
@@ -92,7 +89,7 @@ class Images:
             yield reason, self.changes[name].is_null().to_numpy() & ~self.lack(name)
 
     def expect_told(self) -> None:
-        """Raises PartialChangeError: changes alone do not tell what becomes of rows."""
+        """Raises PartialChangeError: see `untold`."""
         for reason, mask in self.untold():
             if mask.any():
                 raise PartialChangeError(reason)
@@ -129,8 +126,8 @@ class RowSteps:
         self.are_sound = not ((was_there == inserts) & ~self.is_first[1:]).any()
 
     def _each(self) -> tuple[Any, Any]:
-        """The state of its row after each change, -1 for an image before an update unless the row leaves that key; and
-        a number for each key."""
+        """The row's state after each change, -1 for an image before an update unless the row leaves that key; and a
+        number for each key."""
         images, keys = self.images, self.images.columns.keys
         before, after = images.of("update_preimage"), images.of("update_postimage")
         updates = np.flatnonzero(after)
@@ -149,13 +146,13 @@ class RowSteps:
         return kinds, codes
 
     def last_where(self, mask: Any) -> Any:
-        """For each step the last one of its row so far at which a mask is true; -1 without one."""
+        """For each step its row's last one so far where a mask is true; -1 without one."""
         numbers = np.arange(len(mask))
         found = np.maximum.accumulate(np.where(mask, numbers, -1))
         return np.where(found < np.maximum.accumulate(np.where(self.is_first, numbers, 0)), -1, found)
 
     def sources(self, name: str) -> Any:
-        """For each step the change that has its row's value of a column: its own, or an earlier one; -1 without one."""
+        """For each step the change with its row's value of a column: its own, or an earlier one; -1 without one."""
         if name not in self.images.partial:
             return self.places
         lacks = self.images.lack(name)[self.places]
@@ -165,16 +162,16 @@ class RowSteps:
         return np.where(found < 0, -1, self.places[found])
 
     def taken(self, name: str, numbers: Any) -> pa.ChunkedArray:
-        """The values of a column of changes; NULL for -1."""
+        """NULL for -1."""
         column = self.images.changes[name]
         if len(numbers) == len(column) and (numbers == np.arange(len(numbers))).all():
-            return column  # of rows that were inserted, and never changed
+            return column
         return column.take(pa.array(numbers, mask=numbers < 0))
 
 
 def last_changes(changes: pa.Table, columns: FoldedColumns) -> LastChanges:
-    """The result of changes for each row, whatever it was before. Raises PartialChangeError: an image leaves out what
-    only the table itself, or the server, knows; or the log contradicts itself."""
+    """What each row becomes, whatever it was. Raises PartialChangeError: an image leaves out what only the table, or
+    the server, knows; or the log contradicts itself."""
     images = Images(changes, columns)
     images.expect_told()
     steps = RowSteps(images)
@@ -195,10 +192,9 @@ def last_changes(changes: pa.Table, columns: FoldedColumns) -> LastChanges:
 def new_versions(
     changes: pa.Table, columns: FoldedColumns, cuts: Sequence[Truncation] = (), *, is_strict: bool = True
 ) -> NewVersions:
-    """The versions that changes make, which have `_file_no`, `_offset`, `_commit_ts` and `_gtid`, too. `cuts` are where
-    the table was emptied. Unless it `is_strict`, changes count even if they are not enough or contradict each other:
-    values that none has are NULL. Raises PartialChangeError: the changes alone are not enough, or contradict each
-    other."""
+    """The versions that changes make; they also need `_file_no`, `_offset`, `_commit_ts` and `_gtid`. `cuts` are where
+    the table was emptied. Unless it `is_strict`, insufficient or contradicting changes count, and unknown values are
+    NULL. Raises PartialChangeError: changes alone are not enough, or contradict each other."""
     images = Images(changes, columns)
     if is_strict:
         images.expect_told()
@@ -230,7 +226,7 @@ def new_versions(
 
 
 def absent_columns(changes: pa.Table, names: Sequence[str]) -> dict[str, Any]:
-    """By column, which images leave it out; columns that all have are left out."""
+    """By column, which images leave it out; columns that all have are missing."""
     lists = changes["_absent"].combine_chunks()
     texts, rows = pc.list_flatten(lists), pc.list_parent_indices(lists).to_numpy()
     found = {}
@@ -242,7 +238,7 @@ def absent_columns(changes: pa.Table, names: Sequence[str]) -> dict[str, Any]:
 
 
 def numbers_of_keys(rows: pa.Table, keys: Sequence[str]) -> Any:
-    """A number for each row: equal ones have the same values in these columns."""
+    """A number for each row, equal for equal values of these columns."""
     codes, count = np.zeros(len(rows), dtype=np.int64), 1
     for name in keys:
         column = rows[name].combine_chunks()

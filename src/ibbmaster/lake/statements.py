@@ -1,4 +1,4 @@
-"""The effects of a log's statements on tables, which XA transactions have taken effect, and changes in that order."""
+"""The effects of statements on tables, which XA transactions took effect, and changes in that order."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ LOGGED_TYPES = frozenset(map(int, (*STATEMENT_TYPES, *LOST)))
 
 
 class Logged(NamedTuple):
-    """What a group says beyond its rows; compares in the order of the log."""
+    """What a group says beyond rows; compares in the order of the log."""
 
     file_no: int
     file_offset: int  # of the group
     event_no: int
     gtid: str
     timestamp: int
-    has_rows_before: bool = False  # rows of the group precede it
+    has_rows_before: bool = False
     effects: tuple[Effect, ...] = ()
-    xid: str | None = None  # of the XA transaction that the group prepares, or that it ends, as `verb` says
+    xid: str | None = None  # of the XA transaction that it prepares, or ends, see `verb`
     verb: str = ""  # XA PREPARE, XA COMMIT, XA ROLLBACK; ROLLBACK of rows before it
 
     @property
@@ -59,8 +59,8 @@ def logged_statements(options: ReadOptions) -> list[Logged]:
 
 
 def statements_of(task: ReadTask) -> list[Logged]:
-    """Those of one range. Raises EventError: a statement is damaged; it names the group; FormatError: a file is
-    damaged; StoreError: the log is not there."""
+    """Raises EventError: a statement is damaged; it names the group; FormatError: a file is damaged; StoreError: the
+    log is not there."""
     expect_log(task.options, task.log_range, is_strict=True)
     kernels = load_kernels(task.options)
     with closing(open_task(task)) as source:
@@ -86,11 +86,11 @@ def statements_of(task: ReadTask) -> list[Logged]:
 class _Found:
     def __init__(self) -> None:
         self.logged: list[Logged] = []
-        self._told: dict[Effect, Logged | None] = {}  # changes of rows, since anything else happened; the last again
+        self._told: dict[Effect, Logged | None] = {}  # changes since anything else; the last ones again
         self._xid: str | None = None  # of the last XA group
 
     def take(self, head: tuple[int, int, int, str, int], event: bytes, has_rows: bool) -> None:
-        """Look at an event: `head` has the first five fields of its `Logged`; it `has_rows` if rows precede it."""
+        """`head` has the first five fields of the event's `Logged`; it `has_rows` if rows precede it."""
         event_type = event[TYPE_OFFSET]
         if event_type == EventType.GTID:
             self._xid = xid_text(event)
@@ -124,14 +124,13 @@ class _Found:
         self.logged.append(one)
 
     def finish(self) -> list[Logged]:
-        """All that was found."""
         self.logged += [one for one in self._told.values() if one is not None]
         self._told.clear()
         return self.logged
 
     def take_batches(self, batches: Iterable[Any], task: ReadTask) -> None:
         """As `take`, of many events at once."""
-        last: tuple[int, ...] = ()  # the group that the batch before has ended with, and whether it had rows
+        last: tuple[int, ...] = ()  # the last batch's last group
         had_rows = False
         for batch in batches:
             wanted = wanted_groups(batch.groups, task.selection)
@@ -181,14 +180,14 @@ def completions(statements: Iterable[Logged]) -> Iterator[tuple[tuple[int, int],
 
 
 def read_table(options: ReadOptions) -> pa.Table:
-    """All that options select, in the order of the log."""
+    """All that options select, in order."""
     fields = find_fields(options)
     batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
     return pa.Table.from_batches(batches, schema=arrow_schema(fields))
 
 
 def effective(changes: pa.Table, statements: Iterable[Logged]) -> pa.Table:
-    """The changes that have taken effect, each at the group that caused it: those of XA transactions later."""
+    """Changes that took effect, each at the group that caused it: those of XA transactions later."""
     prepared = dict(completions(statements))
     if not prepared:
         return changes
@@ -213,12 +212,10 @@ def effective(changes: pa.Table, statements: Iterable[Logged]) -> pa.Table:
 
 
 def after(changes: pa.Table, place: tuple[int, int]) -> pa.Table:
-    """Those of groups after a place."""
     kept = are_after(changes, place)
     return changes if kept.all() else changes.filter(pa.array(kept))
 
 
 def are_after(changes: pa.Table, place: tuple[int, int]) -> Any:
-    """For each change whether its group is after a place."""
     files, offsets = changes["_file_no"].to_numpy(), changes["_offset"].to_numpy()
     return (files > place[0]) | ((files == place[0]) & (offsets > place[1]))

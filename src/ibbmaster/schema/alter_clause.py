@@ -33,8 +33,7 @@ _VERBS = ("ADD", "DROP", "MODIFY", "CHANGE", "ALTER", "RENAME", "CONVERT", *_PAR
 def parse_clauses(
     tokens: Sequence[Token], table: TableName, sql_mode: int = 0, database: str = ""
 ) -> tuple[list[ddl.AlterClause], TableName | None]:
-    """The clauses after the name of a table, and its new name, if any. Raises NotUnderstoodError: a clause cannot be
-    read."""
+    """The clauses after a table's name, and its new name. Raises NotUnderstoodError: a clause is unreadable."""
     found: list[ddl.AlterClause] = []
     to = None
     for part in _clause_parts(tokens):
@@ -69,7 +68,7 @@ def tables_after_head(tokens: Sequence[Token], database: str) -> Iterator[TableN
 
 
 def _clause_parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """The parts between commas, but lists of partitions and of ORDER BY in one piece."""
+    """Parts between commas, with lists of partitions and of ORDER BY in one piece."""
     waiting: list[Token] = []
     for part in parts_of(tokens):
         if not part:
@@ -159,7 +158,7 @@ def _others(cursor: Cursor, database: str) -> list[ddl.AlterClause]:
 
 
 def partition_names(cursor: Cursor) -> tuple[str, ...]:
-    """Names of partitions between commas, in lower case; none for ALL."""
+    """In lower case; none for ALL."""
     if cursor.takes_words("ALL"):
         return ()
     found = [expect_name(cursor).lower()]

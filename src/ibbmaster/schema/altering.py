@@ -32,21 +32,20 @@ _LITERAL = re.compile(
 
 
 def is_literal(sql: str) -> bool:
-    """Whether a default is a written-out constant."""
     return _LITERAL.fullmatch(sql) is not None
 
 
 def altered(
     table: TableVersion, clauses: Iterable[ddl.AlterClause], collation: str, session: SchemaSession, new_id: NewId
 ) -> TableVersion:
-    """The table after the clauses, which all refer to its state before; `collation` is that of its database. Raises
+    """The table after clauses, which all refer to its state before; `collation` is its database's. Raises
     NotUnderstoodError: they do not fit the table as known. Source: MariaDB 11.8, sql_table.cc,
     mysql_prepare_alter_table()."""
     return _Alteration(table, list(clauses), collation, session, new_id).run()
 
 
 class _Alteration:
-    """One ALTER TABLE; keys that are names of columns are in lower case."""
+    """One ALTER TABLE; names of columns as keys are in lower case."""
 
     def __init__(
         self, table: TableVersion, clauses: list[ddl.AlterClause], collation: str, session: SchemaSession, new_id: NewId
@@ -141,7 +140,7 @@ class _Alteration:
         return replace(found, columns=tuple(self._filled(known.get(column.id), column) for column in found.columns))
 
     def _filled(self, old: TableColumn | None, column: TableColumn) -> TableColumn:
-        """A column that may not be NULL any longer, with the new value of old rows."""
+        """A column that becomes NOT NULL, with the new value of old rows."""
         if column.first_value != "NULL" or old is None or not old.is_nullable or column.is_nullable:
             return column
         return replace(column, first_value=made_of_null(old, column, self._draft.session) or UNKNOWN_VALUE)
@@ -150,7 +149,7 @@ class _Alteration:
         return (one for one in self._clauses if isinstance(one, kind))
 
     def _change_columns(self) -> None:
-        """Change old columns in their places, then add and move columns, one after the other."""
+        """Change old columns in place, then add and move columns one by one."""
         dropped = {one.name.lower() for one in self._of(ddl.RemovePart) if one.what == "column"}
         redefined = {one.name.lower(): one for one in self._of(ddl.RedefineColumn)}
         names = {one.name.lower(): one.to for one in self._of(ddl.RenamePart) if one.is_column}
@@ -197,7 +196,7 @@ class _Alteration:
             elif isinstance(one, ddl.AddDefinition) and isinstance(one.definition, ddl.NewColumn):
                 if (key := one.definition.name.lower()) not in again:
                     column = draft.column_of(one.definition)
-                    has_none = key in defaults and defaults[key] is None  # not even NULL, unlike an older column
+                    has_none = key in defaults and defaults[key] is None
                     column = replace(column, default=None) if has_none else _with_default(column, key, defaults)
                     self._insert(column, one.after)
             elif isinstance(one, ddl.RedefineColumn) and one.name.lower() in again:
@@ -252,7 +251,7 @@ class _Alteration:
             )
 
     def _keep_indexes(self) -> None:
-        """Take over indexes and constraints, except dropped ones."""
+        """Also constraints, except dropped ones."""
         draft = self._draft
         gone: dict[str, set[str]] = {"index": set(), "foreign key": set(), "constraint": set(), "period": set()}
         for clause in self._of(ddl.RemovePart):
@@ -285,8 +284,7 @@ class _Alteration:
         draft.checks = [
             check
             for old, check in zip(self._old.checks, self._checks, strict=True)
-            if check.name.lower() not in gone["constraint"]
-            and not (dropped and dropped & named_in(old.expression))  # only if it names no other: else it is refused
+            if check.name.lower() not in gone["constraint"] and not (dropped and dropped & named_in(old.expression))
         ]
         draft.periods = [period for period in draft.periods if period[0].lower() not in gone["period"]]
 
@@ -314,7 +312,7 @@ def _with_new_names(column: TableColumn, names: Mapping[str, str]) -> TableColum
 
 
 def _converted_to(clause: ddl.CharsetClause, collation: str, session: SchemaSession) -> str:
-    """The collation of CONVERT TO; its DEFAULT is the database's character set with the collation of old."""
+    """DEFAULT of CONVERT TO is the database's character set with its old collation."""
     if (clause.charset or "").upper() == "DEFAULT":
         charset = charset_of_collation(collation)
         return session.resolve(replace(clause, charset=None), character_sets()[charset].old_default)
@@ -322,10 +320,10 @@ def _converted_to(clause: ddl.CharsetClause, collation: str, session: SchemaSess
 
 
 def _with_default(column: TableColumn, key: str, defaults: Mapping[str, str | None]) -> TableColumn:
-    """A column with the default that ALTER COLUMN sets for the name `key`."""
+    """The default that ALTER COLUMN sets for the name `key`."""
     if key not in defaults:
         return column
-    follows = column.on_update is not None and column.on_update == column.default  # one property of the column
+    follows = column.on_update is not None and column.on_update == column.default
     default = _new_default(column, defaults[key])
     return replace(column, default=default, on_update=None if follows else column.on_update)
 
@@ -337,8 +335,8 @@ def _new_default(column: TableColumn, default: str | None) -> str | None:
 
 
 def made_of_null(old: TableColumn, new: TableColumn, session: SchemaSession) -> str | None:
-    """The value, as SQL, that replaces NULL when a column becomes NOT NULL; None where it is not certain: a server that
-    need not write the table anew takes the old default. Source: MariaDB 10.11 and 11.8, under any sql_mode."""
+    """The value, as SQL, that replaces NULL in a column that becomes NOT NULL; None where uncertain: a server that need
+    not write the table anew takes the old default. Source: MariaDB 10.11 and 11.8, under any sql_mode."""
     if new.is_auto_increment or old.default not in (None, "NULL"):
         return None
     if BY_NAME[new.type.word].is_zoned:
@@ -347,7 +345,7 @@ def made_of_null(old: TableColumn, new: TableColumn, session: SchemaSession) -> 
 
 
 def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
-    """The value of old rows in a column that an ALTER TABLE adds."""
+    """The value of old rows in an added column."""
     if column.expression is not None:
         return None
     if column.period is not None and BY_NAME[column.type.word].is_zoned:
@@ -367,7 +365,7 @@ def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
 
 
 def _in_utc(written: str, digits: int, session: SchemaSession) -> str:
-    """A moment in the time zone of the session; zero is zero in each."""
+    """Zero is zero in each time zone."""
     text = written.strip("'")
     if not text.strip("0-: ."):
         return written

@@ -18,10 +18,10 @@ from .dump_text import SHOWN, statements_of
 from .folding import SchemaFold
 from .model import TableKind, TableVersion, UnknownTable
 
-Literal = str | bytes | None  # of a dump: a text or a number as written, bytes of _binary and 0x…, NULL
+Literal = str | bytes | None  # a text or a number as written, bytes of _binary and 0x…, NULL
 
 _POSITION = re.compile(r"SET\s+GLOBAL\s+gtid_slave_pos\s*=\s*'([^']*)'", re.IGNORECASE)
-_HEAD_SIZE = 1 << 12  # enough of a statement to see what it is
+_HEAD_SIZE = 1 << 12
 _DEFINES = ("CREATE", "ALTER", "DROP", "RENAME")
 _VERBS = HARMLESS | {*_DEFINES, "STOP", "TRUNCATE"}
 _VALUE = re.compile(
@@ -35,7 +35,7 @@ _VALUES = re.compile(r"VALUES\s*+", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseSchema:
-    """The schema that a log begins with; `position`: what the dump contains, if it says so."""
+    """The schema a log begins with; `position`: the dump's content, if it says so."""
 
     catalog: SchemaCatalog
     position: GtidPosition | None = None
@@ -43,7 +43,7 @@ class BaseSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseRows:
-    """The rows of one INSERT; `columns` is None where it names none."""
+    """One INSERT; `columns` is None where it names none."""
 
     table: TableName
     columns: tuple[str, ...] | None
@@ -51,14 +51,14 @@ class BaseRows:
 
 
 def expect_statement(head: str) -> None:
-    """Check that a text begins as one that `read_base` takes; its first 4 KiB are enough. Raises ConfigurationError."""
+    """Raises ConfigurationError: a text does not begin as one that `read_base` takes; its first 4 KiB are enough."""
     _look(head[:_HEAD_SIZE], "")
 
 
 def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
     """The schema of a dump, or of CREATE statements; `database` is the one they begin in. Bytes that are no UTF-8 must
     be surrogates, as with `errors="surrogateescape"`. Raises ConfigurationError: the text is something else, or ends
-    inside a statement; a table has no database, or its columns are not certain."""
+    inside a statement; a table has no database, or uncertain columns."""
     fold = SchemaFold(lambda *_: None)
     position = None
     for statement in statements_of(pieces):
@@ -84,7 +84,7 @@ def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
 
 
 def _look(head: str, database: str) -> tuple[str, str]:
-    """The first word of a statement, and the database behind it."""
+    """A statement's first word, and the database behind it."""
     cursor = Cursor(tokens(head))
     word = cursor.peek().text.upper()
     if cursor.takes_words("USE"):
@@ -102,8 +102,8 @@ def _position(text: str) -> GtidPosition:
 
 
 def read_rows(pieces: Iterable[str]) -> Iterator[BaseRows]:
-    """The rows of a dump, INSERT by INSERT, each to be read before the next. Raises ConfigurationError: the text ends
-    inside a statement, or an INSERT is no list of literals."""
+    """INSERT by INSERT, each to be read before the next. Raises ConfigurationError: the text ends inside a statement,
+    or an INSERT is no list of literals."""
     database = ""
     for statement in statements_of(pieces):
         head = statement[:_HEAD_SIZE]

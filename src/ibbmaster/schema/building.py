@@ -31,7 +31,7 @@ COLUMN_COUNT_MAX, INDEX_COUNT_MAX = 4096, 256
 SYSTEM_TIME = "SYSTEM_TIME"
 WITH_FOREIGN_KEYS = "InnoDB"
 _OPTION_ORDER = ("ENGINE", "AUTO_INCREMENT", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "ROW_FORMAT", "COMMENT")
-#: Values that equal the default: they are not kept.
+# Values equal to the default, which are not kept.
 _PLAIN_OPTIONS = {
     **dict.fromkeys(("COMMENT", "CONNECTION"), ""),
     **dict.fromkeys(("CHECKSUM", "DELAY_KEY_WRITE", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "KEY_BLOCK_SIZE"), "0"),
@@ -40,7 +40,7 @@ _PLAIN_OPTIONS = {
     "INSERT_METHOD": "NO",
 }
 _NUMBER = SqlType(word=BIGINT.word, length=21)
-_SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (  # None: of the sequence's own type
+_SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (
     ("next_not_cached_value", None, ""),
     ("minimum_value", None, ""),
     ("maximum_value", None, ""),
@@ -54,7 +54,7 @@ _SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (  # None: of the seque
     ),
     ("cycle_count", _NUMBER, "How many cycles have been done"),
 )
-#: What a column has as its definition says it.
+# What a column takes from its definition.
 _AS_DEFINED = (
     *("name", "default", "on_update", "is_auto_increment", "expression", "is_stored", "is_invisible"),
     *("is_unversioned", "period", "comment", "check"),
@@ -65,16 +65,16 @@ NewId = Callable[[], int]
 
 @dataclass(slots=True, kw_only=True)
 class TableDraft:
-    """A table under construction or alteration: its indexes name columns, until all exist. `collation` is that of
-    columns that name none."""
+    """A table under construction: its indexes name columns, until all exist. `collation` is that of columns that name
+    none."""
 
     name: TableName
     session: SchemaSession
     new_id: NewId
     collation: str
     engine: str
-    converts_to: str | None = None  # CONVERT TO CHARACTER SET: the collation of all texts, whatever they name
-    _bare_timestamps: set[int] = field(default_factory=set)  # ids of columns whose value no statement gives
+    converts_to: str | None = None  # CONVERT TO: the collation of all texts
+    _bare_timestamps: set[int] = field(default_factory=set)
     columns: list[TableColumn] = field(default_factory=list)
     indexes: list[ddl.IndexDefinition] = field(default_factory=list)
     foreign_keys: list[ForeignConstraint] = field(default_factory=list)
@@ -116,12 +116,12 @@ class TableDraft:
         return column
 
     def is_bare(self, column: TableColumn) -> bool:
-        """Whether only a setting of the session gives a new TIMESTAMP its value."""
+        """Whether only a session's setting gives a new TIMESTAMP its value."""
         return column.id in self._bare_timestamps
 
     def complete_timestamps(self) -> None:
-        """Once the columns are in order: the first TIMESTAMP of the table follows changes, others begin at zero.
-        Source: MariaDB 11.8, sql_table.cc, promote_first_timestamp_column()."""
+        """The first TIMESTAMP in order follows changes, others begin at zero. Source: MariaDB 11.8, sql_table.cc,
+        promote_first_timestamp_column()."""
         is_first = not self.session.has_explicit_timestamps
         for number, column in enumerate(self.columns):
             if not BY_NAME[column.type.word].is_zoned:
@@ -131,7 +131,7 @@ class TableDraft:
             is_first = False
 
     def add(self, definition: ddl.Definition) -> None:
-        """Add anything but a column. Raises NotUnderstoodError: it does not fit the table."""
+        """Add anything but a column. Raises NotUnderstoodError: it does not fit."""
         match definition:
             case ddl.IndexDefinition():
                 self.indexes.append(definition)
@@ -145,7 +145,7 @@ class TableDraft:
                 self.add_keys_of(definition)
 
     def add_keys_of(self, definition: ddl.NewColumn) -> None:
-        """The indexes and the foreign key that a column defines for itself alone."""
+        """The indexes and the foreign key of a column alone."""
         for kind in definition.keys:
             name = "PRIMARY" if kind is IndexKind.PRIMARY else None
             part = ddl.PartDefinition(definition.name, None, False)
@@ -188,8 +188,7 @@ class TableDraft:
         return _bare_timestamp(column, follows=False) if is_zero else column
 
     def finish(self, version: TableVersion) -> TableVersion:
-        """The version with all that was added. Raises NotUnderstoodError: an index is of a missing column, or there are
-        too many."""
+        """Raises NotUnderstoodError: an index is of a missing column, or there are too many."""
         if len(self.columns) > COLUMN_COUNT_MAX or len(self.indexes) > INDEX_COUNT_MAX:
             raise ddl.NotUnderstoodError(f"{len(self.columns)} columns and {len(self.indexes)} indexes, too many")
         names = [column.name.lower() for column in self.columns]
@@ -233,7 +232,7 @@ def _hash_column(name: str, new_id: NewId) -> TableColumn:
 
 
 def hidden_period(new_id: NewId) -> list[TableColumn]:
-    """The columns that WITH SYSTEM VERSIONING adds where the statement names none."""
+    """The columns that WITH SYSTEM VERSIONING adds itself."""
     type_ = SqlType(word=TIMESTAMP.word, scale=6)
     return [
         TableColumn(id=new_id(), name=name, type=type_, is_nullable=False, period=period, is_hidden=True)
@@ -242,7 +241,7 @@ def hidden_period(new_id: NewId) -> list[TableColumn]:
 
 
 def table_options(named: Mapping[str, str], old: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """Options in the order of SHOW CREATE TABLE, without those that have no effect on it."""
+    """In the order of SHOW CREATE TABLE, without those that have no effect on it."""
     found = {"ENGINE": "InnoDB", **(old or {}), **named}
     found = {name: value for name, value in found.items() if value.upper() != _PLAIN_OPTIONS.get(name)}
     ordered = [name for name in _OPTION_ORDER if name in found] + sorted(found.keys() - set(_OPTION_ORDER))
@@ -250,7 +249,7 @@ def table_options(named: Mapping[str, str], old: Mapping[str, str] | None = None
 
 
 def without_counter(table: TableVersion) -> TableVersion:
-    """The same without AUTO_INCREMENT=n."""
+    """Without AUTO_INCREMENT=n."""
     if AUTO_INCREMENT not in table.options:
         return table
     left = {name: value for name, value in table.options.items() if name != AUTO_INCREMENT}
@@ -260,7 +259,7 @@ def without_counter(table: TableVersion) -> TableVersion:
 def create_table(
     statement: ddl.CreateTable, database_collation: str, session: SchemaSession, new_id: NewId
 ) -> TableVersion:
-    """The table that CREATE TABLE with definitions makes. Raises NotUnderstoodError: its columns are not certain."""
+    """Raises NotUnderstoodError: its columns are uncertain."""
     options = table_options(statement.options.named)
     collation = session.resolve(statement.options.charset, database_collation)
     draft = TableDraft(
@@ -291,7 +290,7 @@ def create_table(
 
 
 def copied_table(like: TableVersion, name: TableName, new_id: NewId) -> TableVersion:
-    """The result of CREATE TABLE … LIKE: columns of its own, no foreign keys."""
+    """CREATE TABLE … LIKE: columns of its own, no foreign keys."""
     ids = {column.id: new_id() for column in like.columns}
     return replace(
         without_counter(like),
@@ -307,7 +306,7 @@ def copied_table(like: TableVersion, name: TableName, new_id: NewId) -> TableVer
 
 
 def sequence_table(statement: ddl.CreateSequence, collation: str, new_id: NewId) -> TableVersion:
-    """The table of a sequence: one row with its state. `collation` is that of its database."""
+    """A sequence's table: one row with its state. `collation` is that of its database."""
     width = next(kind.widths[0] for kind in INTEGERS if kind.word == statement.word)
     own = SqlType(word=statement.word, length=width + 1, is_unsigned=statement.is_unsigned)
     columns = tuple(

@@ -21,10 +21,10 @@ class StoredProgram:
     kind: str  # TRIGGER, FUNCTION, PROCEDURE, PACKAGE, PACKAGE BODY or EVENT
     database: str
     name: str
-    since: SchemaPlace | None  # behind the statement that created it
+    since: SchemaPlace | None
     table: str = ""  # of a trigger, in its database
-    text: str  # that statement, as logged; of a trigger with the current name of its table
-    is_altered: bool = False  # ALTER has changed what the text says
+    text: str  # that statement; of a trigger with its table's current name
+    is_altered: bool = False
     sql_mode: int = 0  # of its session
     client: str  # character set of the client
     connection: str  # collation of the connection
@@ -33,14 +33,14 @@ class StoredProgram:
 
 
 def program_key(database: str, kind: str, name: str) -> tuple[str, str, str]:
-    """The key of a program: the letters of a trigger's name matter, those of others do not."""
+    """The letters of a trigger's name matter, those of others do not."""
     return database, kind, name if kind == TRIGGER else lower_name(name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaCatalog:
     """A schema at one place, without temporary tables: databases and tables by the names that `case` finds them by,
-    triggers, functions, procedures, packages and events by database, kind and name."""
+    programs by database, kind and name."""
 
     databases: Mapping[str, DatabaseVersion] = field(default_factory=lambda: MappingProxyType({}))
     tables: Mapping[TableName, KnownTable] = field(default_factory=lambda: MappingProxyType({}))
@@ -48,5 +48,5 @@ class SchemaCatalog:
     case: NameCase = NameCase.EXACT
 
     def table(self, database: str, name: str) -> KnownTable | None:
-        """A table, a view or a sequence, if there is one."""
+        """A table, a view or a sequence."""
         return self.tables.get(self.case.table_key(database, name))

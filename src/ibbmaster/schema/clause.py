@@ -10,12 +10,12 @@ from .model import IndexKind, RowPeriod, TableKind
 
 
 class NotUnderstoodError(ValueError):
-    """A statement, or a part of one, that cannot be read; the text names it."""
+    """A part of a statement that cannot be read; the text names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CharsetClause:
-    """CHARACTER SET, COLLATE and BINARY as written; `DEFAULT` is the word."""
+    """As written; `DEFAULT` is the word."""
 
     charset: str | None = None
     collation: str | None = None
@@ -29,7 +29,7 @@ NO_CHARSET = CharsetClause()
 class TypeClause:
     """A type with its aliases resolved, but for what depends on character sets."""
 
-    word: str  # as information_schema calls it; of TEXT(n) and BLOB(n) `text` and `blob` with a length
+    word: str  # as in information_schema; of TEXT(n) and BLOB(n) `text` and `blob` with a length
     length: int | None = None
     scale: int | None = None
     is_unsigned: bool = False
@@ -41,7 +41,7 @@ class TypeClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignDefinition:
-    """FOREIGN KEY. `name` follows CONSTRAINT, `index_name` in front of the columns."""
+    """`name` follows CONSTRAINT, `index_name` comes before the columns."""
 
     name: str | None
     index_name: str | None
@@ -55,7 +55,7 @@ class ForeignDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewColumn:
-    """A column; what is not written is None."""
+    """What is not written is None."""
 
     name: str
     type: TypeClause
@@ -75,8 +75,6 @@ class NewColumn:
 
 
 class PartDefinition(NamedTuple):
-    """A column of an index."""
-
     name: str
     length: int | None
     is_descending: bool
@@ -84,7 +82,7 @@ class PartDefinition(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexDefinition:
-    """An index; `name` is None where the server gives it one."""
+    """`name` is None where the server gives one."""
 
     kind: IndexKind
     name: str | None
@@ -99,15 +97,13 @@ class IndexDefinition:
 
 
 class CheckDefinition(NamedTuple):
-    """CHECK of a table."""
-
     name: str | None
     expression: str
     is_conditional: bool = False
 
 
 class PeriodDefinition(NamedTuple):
-    """PERIOD FOR; that of system versioning is called SYSTEM_TIME."""
+    """That of system versioning is called SYSTEM_TIME."""
 
     name: str
     start: str
@@ -119,7 +115,7 @@ Definition = NewColumn | IndexDefinition | ForeignDefinition | CheckDefinition |
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableOptions:
-    """What follows the columns of a table; `partitioning` is None without any."""
+    """`partitioning` is None without any."""
 
     charset: CharsetClause = NO_CHARSET
     named: Mapping[str, str] = field(default_factory=dict)
@@ -129,8 +125,7 @@ class TableOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CreateTable:
-    """CREATE TABLE. `selects`: a query gives it columns, too. `problem`: the part that cannot be read, which leaves its
-    columns unknown."""
+    """`selects`: a query also gives columns. `problem`: the unreadable part, which leaves columns unknown."""
 
     table: TableName
     is_temporary: bool = False
@@ -161,8 +156,6 @@ class RedefineColumn(NamedTuple):
 
 
 class RenamePart(NamedTuple):
-    """RENAME of a column, or of an index."""
-
     is_column: bool
     name: str
     to: str
@@ -170,7 +163,7 @@ class RenamePart(NamedTuple):
 
 
 class SetColumnDefault(NamedTuple):
-    """ALTER COLUMN … SET DEFAULT, or DROP DEFAULT, which is None."""
+    """Or DROP DEFAULT, which is None."""
 
     name: str
     default: str | None
@@ -204,7 +197,7 @@ class AlterVersioning(NamedTuple):
 
 
 class AlterPartitions(NamedTuple):
-    """A clause that changes partitions: its words, and the text after them."""
+    """Its words, and the text after them."""
 
     verb: str
     text: str
@@ -218,8 +211,8 @@ class SplitTable(NamedTuple):
 
 
 class AlterRows(NamedTuple):
-    """A clause that changes or removes rows, or exchanges them with `other`, but changes no column. `partitions`: names
-    in lower case of those it changes; () for ALL, None where it names none."""
+    """It changes, removes or exchanges rows, but changes no column. `partitions`: names in lower case; () for ALL, None
+    where it names none."""
 
     what: str  # its words
     other: TableName | None = None
@@ -231,8 +224,8 @@ AlterClause = _OfParts | ConvertCharset | SetOptions | AlterVersioning | AlterPa
 
 
 class AlterTable(NamedTuple):
-    """ALTER TABLE, CREATE INDEX, DROP INDEX. `problem`: the part that cannot be read, which leaves only `others` known:
-    all tables that it may name."""
+    """Also CREATE INDEX, DROP INDEX. `problem`: the unreadable part, which leaves only `others` known: all tables it
+    may name."""
 
     table: TableName
     clauses: tuple[AlterClause, ...] = ()
@@ -243,8 +236,7 @@ class AlterTable(NamedTuple):
 
 
 class DropTables(NamedTuple):
-    """DROP TABLE, DROP VIEW, DROP SEQUENCE: drops the named tables of its kind. DROP TABLE, whose `kind` is BASE, also
-    drops sequences."""
+    """Drops tables of its kind; DROP TABLE, whose `kind` is BASE, also sequences."""
 
     tables: tuple[TableName, ...]
     kind: TableKind = TableKind.BASE
@@ -256,14 +248,12 @@ class TruncateTable(NamedTuple):
 
 
 class RenameTables(NamedTuple):
-    """RENAME TABLE: pairs, in order."""
-
     pairs: tuple[tuple[TableName, TableName], ...]
     is_conditional: bool = False
 
 
 class CreateView(NamedTuple):
-    """CREATE VIEW, ALTER VIEW."""
+    """Also ALTER VIEW."""
 
     table: TableName
     text: str
@@ -284,13 +274,13 @@ class CreateSequence:
 
 
 class AlterSequence(NamedTuple):
-    """ALTER SEQUENCE changes values, but no columns."""
+    """Changes values, but no columns."""
 
     table: TableName
 
 
 class CreateDatabase(NamedTuple):
-    """CREATE DATABASE, and ALTER DATABASE, which keeps what it does not name."""
+    """Also ALTER DATABASE, which keeps what it does not name."""
 
     name: str
     charset: CharsetClause
@@ -301,13 +291,11 @@ class CreateDatabase(NamedTuple):
 
 
 class RemoveDatabase(NamedTuple):
-    """DROP DATABASE."""
-
     name: str
 
 
 class NameProgram(NamedTuple):
-    """CREATE, ALTER and DROP of a trigger, a function, a procedure, an event or a package."""
+    """CREATE, ALTER and DROP of programs."""
 
     kind: str
     name: TableName

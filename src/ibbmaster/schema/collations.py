@@ -5,19 +5,19 @@ from dataclasses import dataclass
 
 from ibbmaster.replication.event.rows.charset import CHARACTER_SETS, UCA_1400, UCA_1400_CHARSETS, UCA_1400_STEP
 
-#: Collations named without a character set, for any of the Unicode ones.
+# Named without a character set, for any of the Unicode ones.
 _UCA_1400_LANGUAGES = (
     "icelandic latvian romanian slovenian polish estonian spanish swedish turkish czech danish lithuanian "
     "slovak spanish2 roman persian esperanto hungarian sinhala german2 vietnamese croatian "
 )
-#: The UCA 4.0 collations that clients get instead of those of UCA 14.0, whose numbers they do not know.
+# UCA 4.0 collations for clients, which do not know the numbers of UCA 14.0.
 _UCA_1400_SENT = {"utf8mb3": 192, "utf8mb4": 224, "ucs2": 128, "utf16": 101, "utf32": 160}
 UNUSED_ENDS = range(21 * 8, 23 * 8)  # numbers of two nameless languages between german2 and vietnamese
 
 
 @dataclass(frozen=True, slots=True)
 class Collation:
-    """One line of SHOW COLLATION; those for any Unicode character set have neither charset nor number."""
+    """Those for any Unicode character set have neither charset nor number."""
 
     name: str
     charset: str | None
@@ -28,21 +28,19 @@ class Collation:
 
 @dataclass(frozen=True, slots=True)
 class CharacterSet:
-    """One line of SHOW CHARACTER SET."""
-
     name: str
     description: str
     size_max: int  # bytes of its longest character
     old_default: str
 
     def default_collation(self, *, is_uca: bool) -> str:
-        """The collation without COLLATE; `is_uca`: since 11.5, where the Unicode ones have another one."""
+        """`is_uca`: since 11.5, where the Unicode ones have another one."""
         return f"{self.name}_uca1400_ai_ci" if is_uca and self.name in UCA_1400_CHARSETS else self.old_default
 
 
 @functools.cache
 def character_sets() -> dict[str, CharacterSet]:
-    """All of them by name, in the order of SHOW."""
+    """By name, in the order of SHOW."""
     return {
         name: CharacterSet(name, description, int(size_max), f"{name}_{default}".removesuffix("_"))
         for name, description, size_max, _, default, _ in CHARACTER_SETS
@@ -51,23 +49,23 @@ def character_sets() -> dict[str, CharacterSet]:
 
 @functools.cache
 def collations() -> dict[str, Collation]:
-    """All of them by name, in the order of SHOW."""
+    """By name, in the order of SHOW."""
     found = []
     for charset, *_, entries in CHARACTER_SETS:
         found += [_collation(charset, entry) for entry in entries.split()]
-        if charset == "utf8mb4":  # where servers list those for any Unicode character set
+        if charset == "utf8mb4":
             found += _for_any_unicode()
     return {collation.name: collation for collation in found}
 
 
 def find_charset(name: str) -> str | None:
-    """The current name of a character set, in lower case; None for an unknown one."""
+    """The current name, in lower case; None if unknown."""
     known = {"utf8": "utf8mb3"}.get(name.lower(), name.lower())
     return known if known in character_sets() else None
 
 
 def find_collation(name: str, charset: str | None = None) -> str | None:
-    """The full name of a collation, None for an unknown one; one for any Unicode character set is of `charset`."""
+    """The full name, None if unknown; one for any Unicode character set is of `charset`."""
     known = name.lower()
     if known.startswith("utf8_"):
         known = f"utf8mb3_{known.removeprefix('utf8_')}"
@@ -82,24 +80,24 @@ def find_collation(name: str, charset: str | None = None) -> str | None:
 
 
 def charset_of_collation(name: str) -> str:
-    """The character set of a collation by its full name."""
+    """By its full name."""
     collation = collations().get(name)
     return (collation.charset if collation is not None else None) or name.partition("_")[0]
 
 
 def collation_name(number: int) -> str | None:
-    """The name of a collation, None for an unknown number."""
+    """None for an unknown number."""
     return _names().get(number)
 
 
 def collation_number(name: str) -> int | None:
-    """The number of a collation by its full name, None for an unknown one."""
+    """By its full name; None for an unknown one."""
     return _numbers().get(name)
 
 
 def sent_collation_number(name: str) -> int | None:
-    """The number of a collation in definitions of columns; None for an unknown one. Source: MariaDB 11.8,
-    ctype-uca1400.h, and answers of 11.8."""
+    """As definitions of columns have it; None if unknown. Source: MariaDB 11.8, ctype-uca1400.h, and answers of
+    11.8."""
     number = collation_number(name)
     return _UCA_1400_SENT.get(charset_of_collation(name)) if number is None or number >= UCA_1400 else number
 

@@ -14,7 +14,7 @@ _NOW = re.compile(r"(?:current_timestamp|now|localtime|localtimestamp)\s*(?:\(\s
 
 
 def type_text(column_type: SqlType) -> str:
-    """COLUMN_TYPE of information_schema: `int(10) unsigned`, `enum('a','b')`."""
+    """COLUMN_TYPE: `int(10) unsigned`, `enum('a','b')`."""
     text, grammar = column_type.word, BY_NAME[column_type.word].grammar
     if grammar is Grammar.LABELS:
         text += "(" + ",".join(map(quoted_text, column_type.labels)) + ")"
@@ -29,7 +29,7 @@ def type_text(column_type: SqlType) -> str:
 
 
 def default_text(column: TableColumn, version: int) -> str | None:
-    """The text after DEFAULT, also COLUMN_DEFAULT; None without any."""
+    """After DEFAULT, also COLUMN_DEFAULT; None without any."""
     if column.default is None or column.period is not None:
         return None
     written = column.default.strip()
@@ -39,7 +39,7 @@ def default_text(column: TableColumn, version: int) -> str | None:
         return _now(match[1])
     found, kind = _value(written), BY_NAME[column.type.word]
     try:
-        if kind.is_large:  # these are kept as expressions
+        if kind.is_large:
             return quoted_text(found) if isinstance(found, str) else default_expression_text(written)
         return default_expression_text(written) if found is None else kind.literal(column.type, found, version)
     except (ValueError, ArithmeticError):
@@ -47,7 +47,7 @@ def default_text(column: TableColumn, version: int) -> str | None:
 
 
 def kept_literal(column_type: SqlType, written: str) -> str:
-    """A literal as a column keeps it; as written where that is the same, or not known."""
+    """As a column keeps it; as written where that is the same, or unknown."""
     found = _value(written.strip())
     try:
         if found is None or isinstance(found, bytes):
@@ -58,7 +58,6 @@ def kept_literal(column_type: SqlType, written: str) -> str:
 
 
 def on_update_text(written: str) -> str:
-    """The text after ON UPDATE."""
     match = _NOW.fullmatch(written.strip())
     return written if match is None else _now(match[1])
 
@@ -68,7 +67,7 @@ def _now(digits: str | None) -> str:
 
 
 def _value(written: str) -> Literal | None:
-    """The value of a literal; None where the default is an expression."""
+    """None where the default is an expression."""
     if written.startswith("("):
         return None
     try:

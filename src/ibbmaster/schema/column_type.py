@@ -17,12 +17,11 @@ from .model import SqlType
 from .reading import SHOWN, expect_brackets, expect_number, expect_option, fail, takes_charset
 from .session import SchemaSession
 
-VARCHAR_BYTES_MAX = 65532  # of which a row has room
+VARCHAR_BYTES_MAX = 65532
 
 
 def resolve_type(clause: TypeClause, table_collation: str, session: SchemaSession) -> SqlType:
-    """The type of a column in a table with this collation. Raises NotUnderstoodError: its character set or its length
-    is impossible."""
+    """The type in a table of this collation. Raises NotUnderstoodError: its character set or length is impossible."""
     kind = BY_NAME[clause.word]
     if not kind.has_letters:
         if kind is VARBINARY and clause.length is None:
@@ -62,7 +61,7 @@ def _text_type(clause: TypeClause, collation: str) -> SqlType:
 
 
 def converted(type_: SqlType, collation: str) -> SqlType:
-    """The type after CONVERT TO CHARACTER SET: it has room for as many characters as before."""
+    """After CONVERT TO CHARACTER SET: it has room for as many characters as before."""
     if type_.charset is None:
         return type_
     charset = charset_of_collation(collation)
@@ -78,20 +77,20 @@ def converted(type_: SqlType, collation: str) -> SqlType:
 
 
 def _converted_labels(type_: SqlType, charset: str, collation: str) -> SqlType:
-    """ENUM and SET: a server keeps the bytes of their labels, whatever letters they are now."""
+    """A server keeps the bytes of labels, whatever letters they are now."""
     assert type_.charset is not None
     try:
         kept = [label.encode("latin-1") for label in type_.label_bytes]
         kept = kept or [encode_text(label, type_.charset) for label in type_.labels]
         labels = tuple(decode_label(label, charset) for label in kept)
-    except ValueError:  # of a character set that is not known here
+    except ValueError:
         return replace(type_, charset=charset, collation=collation)
     known = tuple(label.decode("latin-1") for label in kept)
     return replace(type_, labels=labels, label_bytes=known, charset=charset, collation=collation)
 
 
 def key_bytes(type_: SqlType, length: int | None = None) -> int | None:
-    """Bytes of a column in an index, or of its first characters there; None for a whole text or blob."""
+    """Bytes of a column in an index, or of its first characters; None for a whole text or blob."""
     unit, kind = character_size(type_.charset), BY_NAME[type_.word]
     if kind.is_large:
         return None if length is None else length * unit
@@ -107,7 +106,7 @@ _DECIMAL = (10, 0)
 
 
 def parse_type(cursor: Cursor, sql_mode: int = 0) -> TypeClause:
-    """The type that comes next, up to attributes that are not part of it. Raises NotUnderstoodError: no such type."""
+    """Up to attributes that are not part of the type. Raises NotUnderstoodError: no such type."""
     is_oracle = bool(sql_mode & ORACLE)
     if cursor.peek().is_word(*_SCHEMAS) and cursor.peek(1).is_sign("."):
         is_oracle = cursor.take().is_word("ORACLE_SCHEMA")
@@ -167,7 +166,7 @@ def _length(cursor: Cursor) -> int | None:
 
 
 def _number(cursor: Cursor, kind: ColumnKind, length: int | None, scale: int | None) -> TypeClause:
-    """A number with its sign; without a length of its own an integer has that of its widest value."""
+    """Without a length an integer has that of its widest value."""
     is_unsigned = is_zerofill = False
     while cursor.peek().is_word("UNSIGNED", "SIGNED", "ZEROFILL"):
         token = cursor.take()
@@ -219,7 +218,7 @@ def _labels(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _attributes(cursor: Cursor, found: TypeClause) -> TypeClause:
-    """The words after the type of a string that choose its characters."""
+    """The words after a string's type that choose its characters."""
     charset, is_binary = None, False
     while True:
         if (name := takes_charset(cursor)) is not None:

@@ -1,4 +1,4 @@
-"""Reads which DDL a statement is, without a catalog. It never skips what it cannot read, but names it."""
+"""Reads which DDL a statement is, without a catalog. It names what it cannot read."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,7 +25,7 @@ from .reading import (
     takes_database_charset,
 )
 
-WITHOUT_EFFECT = (  # statements that a log may have and that change neither tables nor rows
+WITHOUT_EFFECT = (  # statements in logs that change neither tables nor rows
     *("COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START", "SET", "GRANT", "REVOKE", "FLUSH", "RESET"),
     *("OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "INSTALL", "UNINSTALL", "LOCK", "UNLOCK", "USE", "SHOW"),
     *("PURGE", "CHANGE", "KILL", "BACKUP", "COMMENT"),
@@ -39,13 +39,13 @@ HARMLESS = frozenset(  # and those that define no table
 _PROGRAMS = ("TRIGGER", "FUNCTION", "PROCEDURE", "EVENT", "PACKAGE")
 _NO_TABLES = ("USER", "ROLE", "SERVER", "LOGFILE", "TABLESPACE", "CATALOG", "SQL", "INSTANCE")
 _KINDS = (*_PROGRAMS, *_NO_TABLES, "TABLE", "DATABASE", "SCHEMA", "VIEW", "INDEX", "SEQUENCE")
-_HEAD_MAX = 40  # tokens between CREATE and what is created: DEFINER=…, ALGORITHM=…, SQL SECURITY …
+_HEAD_MAX = 40  # tokens between CREATE and its object: DEFINER=…, ALGORITHM=…, SQL SECURITY …
 
 
 def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | None = None) -> ddl.DdlStatement | None:
-    """The effect of a statement on the tables, databases and programs of a server; None without one. `database` is the
-    one it ran in, `version` that of the server, as 110806. Raises NotUnderstoodError: it cannot be read, so that any
-    table may have changed."""
+    """What a statement does to tables, databases and programs; None: nothing. `database` is the one it ran in,
+    `version` that of the server, as 110806. Raises NotUnderstoodError: it is unreadable, so any table may have
+    changed."""
     cursor = statement_cursor(sql, sql_mode, version)
     while cursor.peek().is_sign("("):
         cursor.take()  # (SELECT …)
@@ -55,7 +55,7 @@ def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | No
 
 
 def statement_cursor(sql: str, sql_mode: int = 0, version: int | None = None) -> Cursor:
-    """The tokens of a statement, without a SET STATEMENT in front."""
+    """Without a SET STATEMENT in front."""
     cursor = Cursor(tokens(sql, sql_mode, version))
     if cursor.takes_words("SET", "STATEMENT"):
         while not cursor.is_at_end and not cursor.takes_words("FOR"):
@@ -67,8 +67,7 @@ def statement_cursor(sql: str, sql_mode: int = 0, version: int | None = None) ->
 
 
 def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) -> ddl.DdlStatement | None:
-    """The DDL at a cursor over the tokens of a statement, as `parse_ddl` returns it. Raises NotUnderstoodError: it is
-    none, or cannot be read."""
+    """As `parse_ddl`, at a cursor over its tokens. Raises NotUnderstoodError: it is no DDL, or unreadable."""
     first = cursor.peek()
     read = _READERS.get(first.text.upper()) if first.kind is TokenKind.WORD else None
     if read is None:
@@ -78,7 +77,7 @@ def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) ->
 
 
 def unsure_after(failed: ddl.DdlStatement) -> tuple[str, Sequence[TableName]]:
-    """The tables that a statement which failed may have changed, and its verb; CREATE and programs change none."""
+    """The verb of a failed statement, and the tables it may have changed; CREATE and programs change none."""
     match failed:
         case ddl.DropTables():
             return "DROP TABLE", failed.tables
@@ -133,7 +132,6 @@ def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.DdlSt
 
 
 def _create_table(cursor: Cursor, found: ddl.CreateTable, database: str, sql_mode: int) -> ddl.CreateTable:
-    """The rest of CREATE TABLE, after the table's name."""
     definitions: tuple[ddl.Definition, ...] = ()
     like = None
     if cursor.takes_words("LIKE"):

@@ -1,4 +1,4 @@
-"""A user's declarations: the columns of CREATE TABLE statements, name to type as written there."""
+"""A user's declarations: columns of CREATE TABLE statements, name to type as written."""
 
 import contextlib
 import re
@@ -21,10 +21,10 @@ _TEXT = re.compile(r"(?:(?:tiny|medium|long)?text|(?:var)?char)\b", re.IGNORECAS
 def parse_declarations(script: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Every table that a script creates with columns, as `database.table`, and these, name to type.
 
-    A table is in the database of the last USE. The columns of LIKE and SELECT are unknown; system versioning without
-    columns of its own adds `row_start` and `row_end`, which is part of the key, too. The table's character set is added
-    to columns that name none, unless it is utf8mb4, the default of a type; KEY_MARK to those of the table's key. Raises
-    ConfigurationError: the script ends inside a statement.
+    A table is in the database of the last USE. Columns of LIKE and SELECT are unknown; system versioning without own
+    columns adds `row_start` and `row_end`, which is also part of the key. Columns without a character set get the
+    table's, unless it is utf8mb4, the default; those of the table's key get KEY_MARK. Raises ConfigurationError: the
+    script ends inside a statement.
     """
     database = ""
     for statement in statements_of([script], ends_in_routines=True):
@@ -46,7 +46,6 @@ def _used(sql: str, cursor: Cursor) -> str:
 
 
 def _declared(sql: str, cursor: Cursor, database: str) -> tuple[str, dict[str, str]] | None:
-    """The table that the rest of a statement creates."""
     if _CONDITION.search(sql, 0, cursor.peek().start) or not cursor.takes_words("CREATE"):
         return None
     cursor.takes_words("OR", "REPLACE")
@@ -76,7 +75,7 @@ def _declared(sql: str, cursor: Cursor, database: str) -> tuple[str, dict[str, s
 
 
 def _complete(columns: dict[str, str], others: Iterable[Definition], options: str) -> None:
-    """Add what the table says of its columns: its character set, its key, its versions."""
+    """Add what the table says of columns: character set, key, versions."""
     charset = named_charset(options)
     if charset not in (None, "utf8mb4"):
         for name, declared in columns.items():

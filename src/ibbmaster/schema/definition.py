@@ -1,4 +1,4 @@
-"""Columns, indexes and constraints as CREATE TABLE and ALTER TABLE define them, and the options of a table."""
+"""Columns, indexes, constraints and table options of CREATE TABLE and ALTER TABLE."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,7 +47,7 @@ _RULES = ("RESTRICT", "CASCADE", "SET NULL", "NO ACTION", "SET DEFAULT")
 
 
 def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0) -> tuple[ddl.Definition, ...]:
-    """The contents of the brackets of CREATE TABLE. Raises NotUnderstoodError: a part cannot be read."""
+    """The brackets of CREATE TABLE. Raises NotUnderstoodError: a part is unreadable."""
     found: list[ddl.Definition] = []
     for part in parts_of(tokens):
         if len(found) == DEFINITION_COUNT_MAX:
@@ -61,17 +61,15 @@ def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0)
 
 
 def begins_column(cursor: Cursor) -> bool:
-    """Whether a column comes next, not an index, constraint or period."""
     first, second = cursor.peek(), cursor.peek(1)
     if second.is_sign("."):
-        return True  # a table's name, whatever it is
+        return True
     if first.is_word("VECTOR"):
         return not (second.is_word("INDEX", "KEY") or second.is_sign("("))
     return not (first.is_word(*_NO_COLUMNS) or (first.is_word("PERIOD") and second.is_word("FOR")))
 
 
 def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> ddl.Definition:
-    """A column, an index, a constraint or a period."""
     if begins_column(cursor):
         return parse_column(expect_column(cursor), cursor, database, sql_mode)
     constraint, is_conditional = None, False
@@ -112,7 +110,7 @@ def _index_kind(cursor: Cursor) -> IndexKind | None:
 def parse_index(
     cursor: Cursor, kind: IndexKind, name: str | None, *, is_conditional: bool = False
 ) -> ddl.IndexDefinition:
-    """An index, from the words after its kind; `name` is that of its constraint."""
+    """From the words after its kind; `name` is its constraint's."""
     is_conditional |= cursor.pass_condition()
     algorithm = _algorithm(cursor)
     if algorithm is None and not cursor.peek().is_sign("("):
@@ -186,7 +184,6 @@ def _period(cursor: Cursor) -> ddl.PeriodDefinition:
 def parse_reference(
     cursor: Cursor, database: str, columns: tuple[str, ...], constraint: str | None, name: str | None
 ) -> ddl.ForeignDefinition:
-    """REFERENCES and the words after it."""
     expect_words(cursor, "REFERENCES")
     parent = expect_table(cursor, database)
     parent_columns = tuple(expect_name(Cursor(part)) for part in parts_of(cursor.bracketed()))
@@ -215,8 +212,8 @@ def parse_reference(
 
 
 def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) -> ddl.NewColumn:
-    """A column, from the words after its name up to FIRST, AFTER or the end. Raises NotUnderstoodError: its type or an
-    attribute cannot be read."""
+    """From the words after its name up to FIRST, AFTER or the end. Raises NotUnderstoodError: its type or an attribute
+    is unreadable."""
     if cursor.takes_words("SERIAL"):
         type_ = ddl.TypeClause(word=BIGINT.word, length=20, is_unsigned=True)
         found = ddl.NewColumn(
@@ -239,7 +236,6 @@ def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) ->
 
 
 def _with_attribute(found: ddl.NewColumn, cursor: Cursor, database: str, sql_mode: int) -> ddl.NewColumn:
-    """The column with the attribute that comes next."""
     for words, changes in _ATTRIBUTES.items():
         if cursor.takes_words(*words.split()):
             return replace(found, **changes)
@@ -303,7 +299,7 @@ def _generated(found: ddl.NewColumn, cursor: Cursor, sql_mode: int) -> ddl.NewCo
 
 _TWO_WORDS = {"DATA": "DIRECTORY", "INDEX": "DIRECTORY"}
 _SYNONYMS = {"TYPE": "ENGINE", "TABLE_CHECKSUM": "CHECKSUM"}
-_QUERY = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "LIKE")  # which may follow options
+_QUERY = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "LIKE")
 _ENGINES = {
     name.lower(): name
     for name in (
@@ -314,8 +310,8 @@ _ENGINES = {
 
 
 def parse_options(cursor: Cursor, database: str = "") -> ddl.TableOptions:
-    """Options with or without commas between them, up to a query or to the end; partitions last. Raises
-    NotUnderstoodError: an option cannot be read."""
+    """With or without commas, up to a query or the end; partitions last. Raises NotUnderstoodError: an option is
+    unreadable."""
     charset, named = ddl.NO_CHARSET, dict[str, str]()
     is_versioned = False
     partitioning = None
@@ -339,7 +335,7 @@ def parse_options(cursor: Cursor, database: str = "") -> ddl.TableOptions:
 
 
 def _union(cursor: Cursor, database: str) -> str:
-    """The tables of a MERGE table, with their databases where these are others."""
+    """The tables of a MERGE table, with other databases' names."""
     tables = []
     while not cursor.is_at_end:
         table = expect_table(cursor, database)
@@ -375,7 +371,7 @@ def _option(cursor: Cursor) -> tuple[str, str]:
     return name, _ENGINES.get(value.lower(), value) if name == "ENGINE" else value
 
 
-_BARE = frozenset(  # options whose equals sign may be left out
+_BARE = frozenset(
     (
         *("ENGINE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHECKSUM", "PAGE_CHECKSUM", "CONNECTION"),
         *("DATA DIRECTORY", "INDEX DIRECTORY", "DELAY_KEY_WRITE", "INSERT_METHOD", "KEY_BLOCK_SIZE", "MAX_ROWS"),

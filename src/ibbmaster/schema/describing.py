@@ -27,24 +27,21 @@ RowValue = int | str | None
 RowValues = tuple[RowValue, ...]
 
 CATALOG = "def"
-PRIVILEGES = "select"  # all that is possible here
+PRIVILEGES = "select"
 FRM_VERSION, FRM_VERSION_WITH_EXPRESSIONS = 10, 11
-SPATIAL_PREFIX = 32  # bytes of what a spatial index keeps
+SPATIAL_PREFIX = 32
 _ROW_FORMATS = {"InnoDB": "Dynamic", "Aria": "Page", "CSV": "Fixed", "MEMORY": "Fixed"}
 _KINDS = {IndexKind.FULLTEXT: "FULLTEXT", IndexKind.SPATIAL: "SPATIAL", IndexKind.VECTOR: "VECTOR"}
 _HASHING = frozenset(("MEMORY",))
 _UNIQUE = (IndexKind.PRIMARY, IndexKind.UNIQUE)
-#: Options that CREATE_OPTIONS does not list.
 _UNLISTED = frozenset((AUTO_INCREMENT, "COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY", *OF_MERGE_TABLES))
 
 
 def visible_columns(table: TableVersion) -> list[TableColumn]:
-    """The columns that SHOW lists."""
     return [column for column in table.columns if not column.is_hidden]
 
 
 def table_type(table: TableVersion) -> str:
-    """TABLE_TYPE."""
     return "SYSTEM VERSIONED" if table.is_versioned else table.kind.value
 
 
@@ -74,7 +71,6 @@ def _row_format(table: TableVersion, engine: str) -> str:
 
 
 def create_options(table: TableVersion) -> str:
-    """CREATE_OPTIONS."""
     is_aria = table.options.get("ENGINE") == "Aria" and table.partitioning is None
     given = {**({"TRANSACTIONAL": "1"} if is_aria else {}), **table.options}
     options = [f"{name.lower()}={value}" for name, value in sorted_options(given) if name not in _UNLISTED]
@@ -82,13 +78,12 @@ def create_options(table: TableVersion) -> str:
 
 
 def status_row(table: TableVersion) -> RowValues:
-    """A row of SHOW TABLE STATUS: of TABLES from the name on, without the type."""
+    """SHOW TABLE STATUS: TABLES from the name on, without the type."""
     row = table_row(table)
     return (row[2], *row[4:])
 
 
 def column_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
-    """The rows of COLUMNS for one table."""
     keys = column_keys(table)
     for no, column in enumerate(visible_columns(table), 1):
         period = None if column.period is None else f"ROW {column.period.value}"
@@ -103,7 +98,6 @@ def column_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
 
 
 def shown_column_rows(table: TableVersion, version: int, *, is_full: bool) -> Iterator[RowValues]:
-    """The rows of SHOW [FULL] COLUMNS."""
     keys = column_keys(table)
     for column in visible_columns(table):
         first: RowValues = (column.name, type_text(column.type))
@@ -120,7 +114,7 @@ def shown_column_rows(table: TableVersion, version: int, *, is_full: bool) -> It
 
 
 def column_keys(table: TableVersion) -> dict[int, str]:
-    """COLUMN_KEY by the ids of columns: PRI, UNI or MUL."""
+    """By column id: PRI, UNI or MUL."""
     keys: dict[int, str] = {}
     first = row_key(table)
     for index in table.indexes:
@@ -133,14 +127,13 @@ def column_keys(table: TableVersion) -> dict[int, str]:
 
 
 def row_end(table: TableVersion) -> TableColumn | None:
-    """The column with the end of a row's time, part of every key of a system-versioned table."""
+    """The end of a row's time, part of every key of a system-versioned table."""
     if not table.is_versioned:
         return None
     return next((column for column in table.columns if column.period is RowPeriod.END), None)
 
 
 def extra(column: TableColumn) -> str:
-    """EXTRA."""
     is_generated = column.expression is not None
     words = {
         "auto_increment": column.is_auto_increment,
@@ -173,7 +166,7 @@ def type_sizes(column_type: SqlType) -> RowValues:
 
 
 def index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
-    """The rows of STATISTICS for one table."""
+    """Rows of STATISTICS."""
     engine = table.options.get("ENGINE", "InnoDB")
     for index in table.indexes:
         kind = _KINDS.get(index.kind) or _algorithm(index, engine, version)
@@ -190,13 +183,12 @@ def index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
 
 
 def shown_index_rows(table: TableVersion, version: int) -> Iterator[RowValues]:
-    """The rows of SHOW INDEX."""
     for row in index_rows(table, version):
         yield (row[2], row[3], *row[5:])
 
 
 def index_parts(table: TableVersion, index: TableIndex) -> Iterator[tuple[TableColumn, int | None, bool]]:
-    """The columns of an index, with those that a server adds: each with its prefix length, and whether it descends."""
+    """With columns that a server adds: each with its prefix length, and whether it descends."""
     columns = {column.id: column for column in table.columns}
     for part in index.parts:
         yield columns[part.column_id], part.length, part.is_descending
@@ -217,7 +209,7 @@ def _algorithm(index: TableIndex, engine: str, version: int) -> str:
 
 
 def constraint_rows(table: TableVersion) -> Iterator[RowValues]:
-    """The rows of TABLE_CONSTRAINTS for one table."""
+    """Rows of TABLE_CONSTRAINTS."""
     for name, kind in _constraints(table):
         yield CATALOG, table.database, name, table.database, table.name, kind
 
@@ -244,13 +236,13 @@ def _checks(table: TableVersion) -> Iterator[tuple[str, str, str]]:
 
 
 def check_rows(table: TableVersion) -> Iterator[RowValues]:
-    """The rows of CHECK_CONSTRAINTS for one table."""
+    """Rows of CHECK_CONSTRAINTS."""
     for level, name, condition in _checks(table):
         yield *_named(table), name, level, condition
 
 
 def key_column_rows(table: TableVersion) -> Iterator[RowValues]:
-    """The rows of KEY_COLUMN_USAGE for one table."""
+    """Rows of KEY_COLUMN_USAGE."""
     columns = {column.id: column for column in table.columns}
     for index in table.indexes:
         if index.kind in _UNIQUE:
@@ -267,7 +259,7 @@ def _key_column(table: TableVersion, constraint: str, column: str) -> RowValues:
 
 
 def reference_rows(table: TableVersion, parents: dict[tuple[str, str], TableVersion]) -> Iterator[RowValues]:
-    """The rows of REFERENTIAL_CONSTRAINTS for one table; `parents` are tables by database and name."""
+    """Rows of REFERENTIAL_CONSTRAINTS; `parents` are by database and name."""
     for key in table.foreign_keys:
         parent = parents.get((key.parent_database, key.parent_table))
         unique = (CATALOG, key.parent_database, None if parent is None else _parent_index(parent, key))
@@ -285,7 +277,7 @@ def _parent_index(parent: TableVersion, key: ForeignConstraint) -> str | None:
 
 
 def partition_rows(table: TableVersion) -> Iterator[RowValues]:
-    """The rows of PARTITIONS for one table: one without any name where it has no partitions."""
+    """Rows of PARTITIONS: a nameless one without partitions."""
     if table.kind is TableKind.VIEW:
         return
     if table.partitioning is None:
@@ -296,7 +288,7 @@ def partition_rows(table: TableVersion) -> Iterator[RowValues]:
 
 
 def view_row(table: TableVersion) -> RowValues:
-    """A row of VIEWS: the query as written."""
+    """VIEWS, with the query as written."""
     view = view_parts(table)
     rest = (view.query, view.check_option, "YES", view.definer, view.security)
     return (*_named(table), *rest, table.charset, table.collation, view.algorithm)

@@ -1,4 +1,4 @@
-"""Cuts the text of a dump, or any SQL script, into statements: piece by piece, a statement at a time."""
+"""Cuts a dump, or any SQL script, into statements, piece by piece."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.sqltext.token import tokens
 
-STATEMENT_SIZE_MAX = 1 << 30  # characters; MariaDB takes no longer one
+STATEMENT_SIZE_MAX = 1 << 30
 SHOWN = 60
 
-#: All of a statement before its semicolon; also stops in front of a text or a comment that does not end.
+# A statement before its semicolon; stops before a text or comment that does not end.
 #: Groups are atomic and not possessive: Python up to 3.11.4 ends possessive ones too early (python/cpython#106052).
 _INSIDE = re.compile(
     r"""(?>(?: [^'"`;/\#-]++
@@ -29,9 +29,9 @@ LINE_SIZE_MAX = 1 << 10  # a longer line is no USE and no DELIMITER
 
 
 def statements_of(pieces: Iterable[str], *, ends_in_routines: bool = False) -> Iterator[str]:
-    """The texts between semicolons, with the comments in front of them, without routines between DELIMITER lines.
-    `ends_in_routines`: the last of these lines may be missing. The last statement may have no semicolon. Raises
-    ConfigurationError: the text ends inside a statement, or one is too long."""
+    """The texts between semicolons, with the comments before them, without routines between DELIMITER lines.
+    `ends_in_routines`: the last such line may be missing, as may the last semicolon. Raises ConfigurationError: the
+    text ends inside a statement, or one is too long."""
     return _Cutter(pieces, ends_in_routines=ends_in_routines).statements()
 
 
@@ -43,14 +43,14 @@ def _is_whole(statement: str) -> bool:
 
 
 class _Cutter:
-    """Text that is read as far as needed: up to `_start` it was returned, up to `_at` examined."""
+    """Text read as far as needed: up to `_start` it was returned, up to `_at` examined."""
 
     def __init__(self, pieces: Iterable[str], *, ends_in_routines: bool) -> None:
         self._pieces = iter(pieces)
         self._ends_in_routines = ends_in_routines
         self._text = ""
         self._start = self._at = 0
-        self._end = 0  # texts and comments are whole up to here: a line's end
+        self._end = 0
         self._is_all = False
 
     def statements(self) -> Iterator[str]:
@@ -60,7 +60,7 @@ class _Cutter:
                 self._start = self._at = use.end()
             elif (delimiter := _DELIMITER.match(self._text, self._at, self._end)) is not None:
                 self._at = delimiter.end() - 1
-                if delimiter["delimiter"] == ";":  # it is that already
+                if delimiter["delimiter"] == ";":
                     self._start = self._at
                 else:
                     self._pass_routines()
@@ -68,7 +68,7 @@ class _Cutter:
                 yield self._statement()
 
     def _finds_begin(self) -> bool:
-        """Go to the beginning of the next statement, with its first line; False after the last one."""
+        """Go to the next statement, with its first line; False after the last one."""
         while True:
             self._pass(_BETWEEN)
             has_line = self._end - self._at > LINE_SIZE_MAX or self._text.find("\n", self._at, self._end) >= 0
@@ -113,7 +113,7 @@ class _Cutter:
         self._at = match.end()
 
     def _reads_more(self) -> bool:
-        """Read on, as much as is held already: so a long statement is examined only a few times."""
+        """Read as much again: so a long statement is examined only a few times."""
         if self._is_all:
             return False
         parts = [self._text[self._start :]]

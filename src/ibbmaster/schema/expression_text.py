@@ -6,13 +6,11 @@ from ibbmaster.sqltext.printing import ExpressionText, UnknownTextError, printed
 from ibbmaster.sqltext.sql_mode import HIGH_NOT_PRECEDENCE, IGNORE_SPACE, ORACLE, PIPES_AS_CONCAT
 from ibbmaster.sqltext.token import SqlError, tokenize, tokens
 
-OF_OPERATORS = PIPES_AS_CONCAT | ORACLE | HIGH_NOT_PRECEDENCE  # the bits of sql_mode that change operators
+OF_OPERATORS = PIPES_AS_CONCAT | ORACLE | HIGH_NOT_PRECEDENCE
 EXPRESSION_SIZE_MAX = 4096  # characters; longer ones stay as they are
 
 
 class _DefinitionParser(ExpressionParser):
-    """Reads one expression without a query."""
-
     def whole(self) -> Expression:
         found = self._expression()
         self.expect_end()
@@ -32,7 +30,7 @@ class _DefinitionParser(ExpressionParser):
         return Call(name, written, arguments)
 
     def _trimmed(self) -> tuple[Expression, ...]:
-        """TRIM(text), or the ends, the text to remove, and the text; both ends where none is named."""
+        """TRIM(text), or the ends, the text to remove, and the text; both ends if none is named."""
         ends = next((word for word in ("BOTH", "LEADING", "TRAILING") if self._accept(word)), None)
         first = self._expression()
         if self._accept("FROM"):
@@ -43,13 +41,13 @@ class _DefinitionParser(ExpressionParser):
 
 
 def definition_expression(written: str, sql_mode: int = 0) -> Expression:
-    """The tree of an expression in DDL, as kept: its quotes are those of sql_mode '', its operators of this one. Raises
+    """The tree of an expression in DDL, as kept: with quotes of sql_mode '', and operators of this one. Raises
     SqlError: it is not understood."""
     return _DefinitionParser(tokenize(written, sql_mode=sql_mode & OF_OPERATORS | IGNORE_SPACE)).whole()
 
 
 def plain_expression(written: str, sql_mode: int) -> str:
-    """An expression under sql_mode '' with the meaning that it has under this one; as it is if it is not understood."""
+    """Under sql_mode '' with its meaning under this one; as it is if not understood."""
     try:
         return printed(definition_expression(written, sql_mode)).text
     except (SqlError, UnknownTextError):
@@ -57,18 +55,17 @@ def plain_expression(written: str, sql_mode: int) -> str:
 
 
 def expression_text(written: str) -> str:
-    """An expression as in SHOW CREATE TABLE, without brackets around it."""
+    """As in SHOW CREATE TABLE, without brackets around it."""
     return _printed(written).text
 
 
 def default_expression_text(written: str) -> str:
-    """An expression as in SHOW CREATE TABLE after DEFAULT: in brackets, unless it is a call."""
+    """As in SHOW CREATE TABLE after DEFAULT: in brackets, unless it is a call."""
     found = _printed(_without_brackets(written.strip()))
     return f"({found.text})" if found.needs_brackets else found.text
 
 
 def _without_brackets(text: str) -> str:
-    """The text inside the brackets that enclose all of it."""
     found = list(tokens(text)) if text.startswith("(") else []
     opened: list[int] = []
     closed = {}  # by the number of the token that opens

@@ -22,21 +22,21 @@ from .session import SchemaSession
 
 GIVE_SCHEMA = "give its CREATE TABLE with --schema"
 
-#: Hears each changed object, None once it is gone; first whether it is a table, a database or a program.
+# Hears changed objects, None once gone; first whether it is a table, a database or a program.
 OnChange = Callable[[str, Hashable, Any], object]
 TABLE, DATABASE, PROGRAM = "table", "database", "program"
 Program = tuple[str, str, str]  # database, kind, name
 
 
 class SchemaFold:
-    """The current catalog. Databases and tables are keyed as `case` compares names; without one names are exact, and
-    `finder` looks for statements that contradict that."""
+    """The current catalog. `case` compares keys of databases and tables; without it names are exact, and `finder` looks
+    for statements that contradict that."""
 
     def __init__(self, on_change: OnChange, case: NameCase | None = None, *, is_whole: bool = True) -> None:
         self._on_change = on_change
         self.case = case or NameCase.EXACT
         self.finder = CaseFinder(is_whole=is_whole) if case is None else None
-        self._written: dict[TableName, TableName] = {}  # tables that the statement makes, spelled as in it
+        self._written: dict[TableName, TableName] = {}  # as spelled in the statement that makes them
         self.databases: dict[str, DatabaseVersion] = {}
         self.tables: dict[TableName, KnownTable] = {}
         self.programs: dict[Program, StoredProgram] = {}
@@ -59,7 +59,7 @@ class SchemaFold:
         gtid: str | None = None,
         timestamp: int | None = None,
     ) -> str | None:
-        """Apply a statement; returns the reason if it cannot be read, which makes every table unknown."""
+        """Returns the reason if a statement is unreadable, which makes every table unknown."""
         if not statement.has_effect:
             return None
         self._place, self._gtid, self._thread = place, gtid, statement.thread_id
@@ -114,7 +114,7 @@ class SchemaFold:
         return None
 
     def _fail(self, statement: ddl.DdlStatement, error_code: int) -> None:
-        """The effect of a statement that failed on the server, as `effects_of` reports it for rows."""
+        """The effect of a failed statement, as `effects_of` reports it for rows."""
         verb, lost = unsure_after(statement)
         match statement:
             case ddl.CreateTable() | ddl.CreateSequence() if statement.replaces:
@@ -130,7 +130,7 @@ class SchemaFold:
             self._lose(name, f"{failed(verb, error_code)}, and may have been done in part")
 
     def learn(self, table: KnownTable) -> None:
-        """Add a table that is known from elsewhere: a base, or a TABLE_MAP event."""
+        """Add a table known from elsewhere: a base, or a TABLE_MAP event."""
         name = self.case.table_key(table.database, table.name)
         if self.case is NameCase.LOWER:
             table = replace(table, database=name.database, name=name.name)
@@ -148,7 +148,7 @@ class SchemaFold:
             self._set_program(key, value)
 
     def restart(self) -> None:
-        """The server started anew: no temporary table is left."""
+        """A server starts without temporary tables."""
         self.temporary.clear()
 
     def new_id(self) -> int:
@@ -156,7 +156,7 @@ class SchemaFold:
         return self.last_id
 
     def _collation_of(self, database: str, session: SchemaSession) -> str:
-        """The collation of new tables; for a database that is older than the log, the one of a new database."""
+        """Of new tables; for a database older than the log, that of a new database."""
         found = self.databases.get(database)
         return session.collation if found is None else found.collation
 
@@ -167,7 +167,7 @@ class SchemaFold:
         return self.tables.get(name), False
 
     def _find_used(self, name: TableName) -> tuple[KnownTable | None, bool]:
-        """The same for a table that a statement has changed or copied, which therefore exists."""
+        """The same for a table that a statement changed or copied, which therefore exists."""
         found = self._find(name)
         if found[0] is None and self.finder is not None:
             others = self.finder.see_missing(name)
@@ -253,7 +253,7 @@ class SchemaFold:
         own = self.temporary.get(self._thread, {})
         existing = (own if statement.is_temporary else self.tables).get(name)
         if statement.is_conditional and isinstance(existing, TableVersion):
-            return  # a server of today logs only one that has made a table, so an unknown one is known now
+            return  # a server of today logs only one that made a table
         if self.finder is not None and not (statement.is_temporary or statement.is_conditional or statement.replaces):
             self.finder.see_new(name)
         self._put_own(name, self._created(statement, session), is_temporary=statement.is_temporary)
@@ -292,7 +292,7 @@ class SchemaFold:
         elif isinstance(table, UnknownTable):
             self._split(statement, None)
         elif table.kind is not TableKind.BASE:
-            self._comment(table, statement)  # all that it changes of a sequence or a view
+            self._comment(table, statement)
         else:
             self._alter_known(table, statement, session, is_temporary=is_temporary)
         if statement.to is not None and statement.to != name:
@@ -325,7 +325,7 @@ class SchemaFold:
         self._rename_in_children(name, table, new)
 
     def _split(self, statement: ddl.AlterTable, table: TableVersion | None) -> None:
-        """Partitions become tables, or the other way round; None: a table with unknown columns."""
+        """Partitions become tables, or the reverse; None: a table with unknown columns."""
         for clause in statement.clauses:
             if not isinstance(clause, ddl.SplitTable):
                 continue
@@ -338,7 +338,7 @@ class SchemaFold:
                 self._put(clause.other, replace(own, partitioning=None), is_new=True)
 
     def _rename_in_children(self, name: TableName, old: TableVersion, new: TableVersion) -> None:
-        """Foreign keys follow the new names of columns."""
+        """Foreign keys follow new names of columns."""
         names = {column.id: column.name for column in new.columns}
         changed = {one.name.lower(): names.get(one.id, one.name) for one in old.columns}
         changed = {key: to for key, to in changed.items() if key != to.lower()}
@@ -450,7 +450,7 @@ class SchemaFold:
             if found.kind == "PACKAGE":
                 self._forget_program((key[0], "PACKAGE BODY", key[2]))
         elif found.alters:
-            if old is not None:  # one from before the log stays unknown
+            if old is not None:
                 self._forget_program(key)
                 name = found.to or TableName(old.database, old.name)
                 key = program_key(self.case.key(name.database), found.kind, name.name)
@@ -489,7 +489,7 @@ class SchemaFold:
 
 
 def _drops(statement: ddl.DropTables, table: KnownTable) -> bool:
-    """Whether a DROP of this kind drops a table; taken for granted of an unknown one."""
+    """Taken for granted of an unknown table."""
     is_both = statement.kind is TableKind.BASE
     return isinstance(table, UnknownTable) or table.kind in (statement.kind, TableKind.SEQUENCE if is_both else None)
 

@@ -21,7 +21,7 @@ NO_STATEMENT = "its CREATE TABLE is not in the log; give its CREATE TABLE with -
 
 
 class SchemaChange(NamedTuple):
-    """The value of a table, a database or a program after a place; None: it is gone."""
+    """The value after a place; None: it is gone."""
 
     since: SchemaPlace
     value: Any
@@ -30,11 +30,11 @@ class SchemaChange(NamedTuple):
 class SchemaHistory:
     """Folds DDL in the order of the log, and finds every table at any place of it.
 
-    `base` is the schema before the first statement. `end` is the position up to which the log was read; code that adds
-    statements moves it. `places` has the place of each change, in order.
+    `base` is the schema before the first statement. `end` is the position up to which the log was read, moved by code
+    that adds statements. `places` has the place of each change, in order.
 
-    `case` is the comparison of names on the log's server. Without it names are exact; statements that contradict that
-    are in `fold.finder`, for which `is_whole` says whether base and log have all tables.
+    `case` is how the log's server compares names. Without it names are exact; `fold.finder` has statements that
+    contradict that, and `is_whole` tells it whether base and log have all tables.
     """
 
     def __init__(
@@ -52,7 +52,6 @@ class SchemaHistory:
 
     @property
     def case(self) -> NameCase:
-        """The comparison of names."""
         return self.fold.case
 
     def fix_case(self) -> None:
@@ -69,20 +68,19 @@ class SchemaHistory:
                 self.fold.last_generation = max(self.fold.last_generation, table.generation)
 
     def add(self, place: SchemaPlace, gtid: str, timestamp: int, statement: LoggedStatement) -> None:
-        """Fold the next statement of the log."""
         self._place = place
         reason = self.fold.apply(statement, place, gtid, timestamp)
         if reason is not None:
             self.disagreements.append(f"GTID {gtid}: {reason}; no table is known from here on")
 
     def add_restart(self) -> None:
-        """The server that wrote the log started anew here."""
+        """The log's server started anew here."""
         self.fold.restart()
 
     def take_rows(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
         """Take a TABLE_MAP event after all statements before it: a table that no statement defines is as its rows name
-        it, from before the log on if no statement has named it, else from the event on. A table that was known better
-        once, or had another name, stays unknown, and so does one whose later rows contradict that."""
+        it, from before the log on if none has named it, else from the event on. One that was known better once, or had
+        another name, stays unknown, and so does one whose later rows contradict that."""
         name = self.case.table_key(schema.database, schema.table)
         line = self.lines[TABLE].get(name, [])
         last = line[-1].value if line else None
@@ -111,7 +109,7 @@ class SchemaHistory:
         return self.fold.last_generation
 
     def _numbered(self, line: list[SchemaChange]) -> int:
-        """Number the only version of a table that is older than the log, from before the log on."""
+        """Number the only version of a table older than the log, from before the log on."""
         known = replace(line[0].value, generation=self._new_generation())
         before = SchemaChange(BEFORE, replace(known, since=None, gtid=None))
         line[:] = [before, SchemaChange(line[0].since, known)]
@@ -129,19 +127,19 @@ class SchemaHistory:
             self.places.insert(place, since)
 
     def table_at(self, database: str, name: str, place: SchemaPlace | None = None) -> KnownTable | None:
-        """A table as events at a place see it, or at the end; None without one."""
+        """As events at a place see it, or at the end."""
         key = self.case.table_key(database, name)
         found: KnownTable | None = _at(self.lines[TABLE].get(key, ()), place)
         return found if found is not None else self._maybe_another(key, place)
 
     def table_of_trigger(self, trigger: TableName, place: SchemaPlace) -> TableName | None:
-        """The table of a trigger, as events at a place see it; None if the log does not show it."""
+        """As events at a place see it; None if the log does not show it."""
         key = (self.case.key(trigger.database), TRIGGER, trigger.name)
         found = _at(self.lines[PROGRAM].get(key, ()), place)
         return None if found is None else TableName(found.database, found.table)
 
     def _maybe_another(self, name: TableName, place: SchemaPlace | None) -> UnknownTable | None:
-        """A missing table that may be one in other letters, which exists."""
+        """A missing table that may be an existing one in other letters."""
         finder = self.fold.finder
         others = finder.others(name) if finder is not None and finder.found is None else ()
         there = {other for other in others if _at(self.lines[TABLE].get(other, ()), place) is not None}
@@ -150,7 +148,7 @@ class SchemaHistory:
         return UnknownTable(database=name.database, name=name.name, since=None, gtid=None, reason=ambiguous(there))
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog:
-        """The catalog as events at a place see it, or at the end."""
+        """As events at a place see it, or at the end."""
         tables, databases, programs = (
             {key: value for key, line in list(lines.items()) if (value := _at(line, place)) is not None}  # it may grow
             for lines in self.lines.values()
@@ -163,7 +161,7 @@ class SchemaHistory:
         )
 
     def take_line(self, part: str, key: Any, changes: list[SchemaChange]) -> None:
-        """Start with versions that were folded before; part is TABLE, DATABASE or PROGRAM."""
+        """Start with versions folded before; part is TABLE, DATABASE or PROGRAM."""
         self._place = changes[-1].since
         self.fold.take(part, key, changes[-1].value)
         self.lines[part][key] = changes
@@ -174,12 +172,12 @@ class SchemaHistory:
         self.places = sorted({change.since for line in lines for change in line})
 
     def versions(self, database: str, name: str) -> Sequence[KnownTable]:
-        """Every version of a table of this name, in order."""
+        """In order."""
         key = self.case.table_key(database, name)
         return [one.value for one in self.lines[TABLE].get(key, ()) if one.value is not None]
 
     def names(self) -> Iterator[TableName]:
-        """Every table of the log, by the database and name that it is found by."""
+        """By the database and name that tables are found by."""
         yield from self.lines[TABLE]
 
     def _note(self, part: str, key: Hashable, value: Any) -> None:
@@ -198,6 +196,6 @@ def _was_known(line: Sequence[SchemaChange]) -> bool:
 
 
 def _at(line: Sequence[SchemaChange], place: SchemaPlace | None) -> Any:
-    """The value in front of a place."""
+    """In front of a place."""
     number = len(line) if place is None else bisect.bisect_left(line, place, key=lambda change: change.since)
     return line[number - 1].value if number else None

@@ -1,4 +1,4 @@
-"""The indexes of a table in the order of a server, with its names."""
+"""A table's indexes in a server's order, with its names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,10 +16,10 @@ _NAMES_MAX = 1 << 16
 
 
 def arranged(indexes: Sequence[IndexDefinition], columns: Sequence[TableColumn], engine: str) -> tuple[TableIndex, ...]:
-    """Indexes as written, the old ones of a table first: named, sorted, and without those that a foreign key no longer
-    needs. `columns` do not have the NOT NULL of the primary key yet: its columns are nullable for indexes before it.
-    Raises NotUnderstoodError: an index is of a missing column. Source: MariaDB 11.8, sql_table.cc,
-    mysql_prepare_create_table_finalize() and sort_keys()."""
+    """Indexes as written, old ones first: named, sorted, without those that a foreign key no longer needs. `columns`
+    lack the NOT NULL of the primary key: its columns are nullable for indexes before it. Raises NotUnderstoodError: an
+    index is of a missing column. Source: MariaDB 11.8, sql_table.cc, mysql_prepare_create_table_finalize() and
+    sort_keys()."""
     by_name = {column.name.lower(): column for column in columns}
     kept = _needed(indexes)
     found: list[tuple[tuple[int, ...], TableIndex]] = []
@@ -37,7 +37,7 @@ def arranged(indexes: Sequence[IndexDefinition], columns: Sequence[TableColumn],
 
 
 def is_by_hash(index: TableIndex, engine: str) -> bool:
-    """Whether a unique index is so long that a hidden column holds a hash of its columns."""
+    """Whether a unique index is so long that a hidden column holds a hash."""
     return index.kind is IndexKind.UNIQUE and index.algorithm == "HASH" and engine in BYTES_MAX
 
 
@@ -61,7 +61,7 @@ def _needed(indexes: Sequence[IndexDefinition]) -> list[IndexDefinition]:
 
 
 def _is_prefix(one: IndexDefinition, other: IndexDefinition) -> bool:
-    """Whether one of them was made for a foreign key, and the other one begins with its columns."""
+    """Whether one was made for a foreign key, and the other begins with its columns."""
     if not (one.is_of_foreign_key or other.is_of_foreign_key):
         return False
     if other.is_of_foreign_key and (not one.is_of_foreign_key or len(one.parts) > len(other.parts)):
@@ -106,7 +106,7 @@ def _part(part: PartDefinition, columns: Mapping[str, TableColumn]) -> IndexPart
 
 
 def _shortened(part: IndexPart, column: TableColumn, bytes_max: int) -> IndexPart:
-    """A part that is short enough; of a whole text or blob as much as fits."""
+    """Short enough; of a whole text or blob as much as fits."""
     size = key_bytes(column.type, part.length)
     if size is not None and size <= bytes_max:
         return part
@@ -127,7 +127,7 @@ def _rank(index: TableIndex, columns: Mapping[int, TableColumn], nullable: set[i
 
 
 def as_definitions(indexes: Iterable[TableIndex], names: Mapping[int, str], engine: str) -> list[IndexDefinition]:
-    """Indexes as the definitions that an ALTER TABLE starts with; `names` are current, without dropped columns."""
+    """As an ALTER TABLE starts with them; `names` are current, without dropped columns."""
     found = []
     for index in indexes:
         parts = tuple(
@@ -147,8 +147,8 @@ def _same(index: IndexDefinition | TableIndex) -> dict[str, Any]:
 
 
 def row_key(table: TableVersion) -> TableIndex | None:
-    """The index that identifies rows: the primary key, or the first unique one whose columns are whole and never NULL,
-    with the ends of a period WITHOUT OVERLAPS."""
+    """What identifies rows: the primary key, or the first unique index whose columns are whole and never NULL, with the
+    ends of a period WITHOUT OVERLAPS."""
     by_id = {column.id: column for column in table.columns}
     engine = table.options.get("ENGINE", DEFAULT_ENGINE)
     for index in table.indexes:
@@ -161,6 +161,6 @@ def row_key(table: TableVersion) -> TableIndex | None:
 
 
 def period_ends(table: TableVersion, index: TableIndex) -> list[TableColumn]:
-    """The columns of the period that an index is WITHOUT OVERLAPS of, in its order."""
+    """Of the period that an index is WITHOUT OVERLAPS of, in its order."""
     names = [name for period, start, end in table.periods if period == index.without_overlaps for name in (end, start)]
     return [column for name in names if (column := table.column(name)) is not None]

@@ -1,5 +1,5 @@
-"""Databases, tables and columns as DDL defines them; frozen, so that versions share what did not change. Names of
-columns and indexes are compared without regard to case."""
+"""Databases, tables and columns of DDL; frozen, so versions share what did not change. Names of columns and indexes
+ignore case."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.column_types.kind import SqlType as SqlType
 from ibbmaster.sqltext.table_name import printed_table
 
-AUTO_INCREMENT = "AUTO_INCREMENT"  # the option: the next number, as DDL has it
-NUMBER_DIGITS = 20  # of the largest one
-UNKNOWN_VALUE = "?"  # as `first_value`: no statement says which values an ALTER TABLE gave old rows
+AUTO_INCREMENT = "AUTO_INCREMENT"  # the option with the next number
+NUMBER_DIGITS = 20
+UNKNOWN_VALUE = "?"  # as `first_value`: no statement says what ALTER TABLE gave old rows
 
 
 class SchemaPlace(NamedTuple):
-    """A place between the events of a log, ordered as the log is: the beginning of a group, and the number of an event
-    in it, 0 for the GTID event. A statement changes the schema for the events after its own."""
+    """A place between events, in the log's order: a group's beginning, and the number of an event in it, 0 for the GTID
+    event. A statement changes the schema for the events after its own."""
 
     position: LogPosition
     event_no: int
 
 
 class RowPeriod(enum.Enum):
-    """The end of a row's time that a column of a system-versioned table holds."""
+    """Which end of a row's time a system-versioned table's column holds."""
 
     START = "START"
     END = "END"
@@ -75,13 +75,13 @@ class TableColumn:
 
     @property
     def is_computed(self) -> bool:
-        """Whether the server computes its values from other columns."""
+        """Whether the server computes it from other columns."""
         return self.expression is not None or self.is_internal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexPart:
-    """A column of an index; `length` is of a prefix: characters of texts, bytes of other types."""
+    """`length` is of a prefix: characters of texts, bytes of other types."""
 
     column_id: int
     length: int | None = None
@@ -89,7 +89,7 @@ class IndexPart:
 
 
 class IndexKind(enum.Enum):
-    """Kinds of indexes, in the words of SHOW CREATE TABLE."""
+    """As in SHOW CREATE TABLE."""
 
     PRIMARY = "PRIMARY KEY"
     UNIQUE = "UNIQUE KEY"
@@ -101,8 +101,8 @@ class IndexKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableIndex:
-    """An index; the primary key is called PRIMARY. `options` follow it in SHOW CREATE TABLE. `is_of_foreign_key`: the
-    server made it for a foreign key, and drops it once another index does its work."""
+    """The primary key is called PRIMARY. `options` follow it in SHOW CREATE TABLE. `is_of_foreign_key`: the server made
+    it for a foreign key, and drops it once another index does its work."""
 
     name: str
     kind: IndexKind
@@ -117,7 +117,7 @@ class TableIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForeignConstraint:
-    """FOREIGN KEY … REFERENCES; rules: RESTRICT, CASCADE, SET NULL, NO ACTION, SET DEFAULT."""
+    """Rules: RESTRICT, CASCADE, SET NULL, NO ACTION, SET DEFAULT."""
 
     name: str
     column_ids: tuple[int, ...]
@@ -130,7 +130,7 @@ class ForeignConstraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckConstraint:
-    """A CHECK of the table, not of one column."""
+    """Of the table, not of one column."""
 
     name: str
     expression: str
@@ -171,11 +171,11 @@ class TableVersion:
     collation: str = "utf8mb4_general_ci"
     options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     is_versioned: bool = False
-    periods: tuple[tuple[str, str, str], ...] = ()  # name, column it starts with, column it ends with
+    periods: tuple[tuple[str, str, str], ...] = ()
     partitioning: str | None = None
     generation: int = 0
     since: SchemaPlace | None = None
-    gtid: str | None = None  # of the group that made this version
+    gtid: str | None = None
     is_created_in_log: bool = False
     text: str | None = None
     undefined_because: str = ""
@@ -186,14 +186,13 @@ class TableVersion:
 
     @property
     def shown(self) -> TableVersion:
-        """The same without internal columns, which are its last ones: readers of its rows get this."""
+        """Without internal columns, which are its last ones: readers of its rows get this."""
         if not self.columns or not self.columns[-1].is_internal:
             return self
         return replace(self, columns=tuple(one for one in self.columns if not one.is_internal))
 
     @property
     def primary_key(self) -> TableIndex | None:
-        """The index that identifies its rows by declaration."""
         return next((index for index in self.indexes if index.kind is IndexKind.PRIMARY), None)
 
     @property
@@ -202,20 +201,20 @@ class TableVersion:
 
     @property
     def auto_increment(self) -> int | None:
-        """The next number that DDL has set, if any; rows since then may be beyond it."""
+        """The next number of DDL, if any; rows since then may be beyond it."""
         written = self.options.get(AUTO_INCREMENT, "")
         number = int(written) if written.isascii() and written.isdecimal() and len(written) <= NUMBER_DIGITS else 0
         return number if number > 1 else None
 
     def column(self, name: str) -> TableColumn | None:
-        """A column by its name in any case."""
+        """In any case."""
         wanted = name.lower()
         return next((column for column in self.columns if column.name.lower() == wanted), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownTable:
-    """An existing table whose columns are unknown from `since` on.
+    """An existing table with unknown columns from `since` on.
 
     `reason` is for people and ends in a remedy; `gtid` names the group that shows it. `generation` as in
     `TableVersion`; 0: the table is older than the log, and no statement had named it. Then `was` is its older name,
@@ -236,14 +235,11 @@ class UnknownTable:
 
     @property
     def undefined_because(self) -> str:
-        """As that of `TableVersion`."""
         return self.reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseVersion:
-    """A database with the defaults of its new tables."""
-
     name: str
     charset: str = "utf8mb4"
     collation: str = "utf8mb4_general_ci"

@@ -1,6 +1,6 @@
 """How a server compares names of databases and tables: its `lower_case_table_names`.
 
-A log has statements as they were typed, and in TABLE_MAP events the keys of tables: in lower case, unless the server is
+A log has statements as typed, and in TABLE_MAP events keys of tables: in lower case, unless the server is
 case-sensitive. No event shows which; the effect of statements may.
 """
 
@@ -13,13 +13,13 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.sqltext.table_name import TableName
 from .clause import CreateDatabase, DdlStatement, NameProgram, RemoveDatabase
 
-#: The letters that `utf8mb3_general_ci` lowers, of a newer Unicode than its own: first and last.
+# Letters that `utf8mb3_general_ci` lowers, of a newer Unicode: first and last.
 _CASED = (
     *((0x41, 0x21F), (0x222, 0x233), (0x386, 0x3AF), (0x3DA, 0x3EF), (0x400, 0x481), (0x48C, 0x4BF), (0x4C1, 0x4C4)),
     *((0x4C7, 0x4C8), (0x4CB, 0x4CC), (0x4D0, 0x4F5), (0x4F8, 0x4F9), (0x531, 0x556), (0x1E00, 0x1E95)),
     *((0x1EA0, 0x1EF9), (0x1F08, 0x212B), (0x2160, 0x216F), (0x24B6, 0x24CF), (0xFF21, 0xFF3A)),
 )
-_DOTTED_I = 0x130  # the only letter whose lower case differs in Python
+_DOTTED_I = 0x130
 SAY_IT = "say which it is with lower_case_table_names (protocol/schema.md)"
 
 
@@ -37,17 +37,17 @@ _LOWER = _lower_letters()
 
 
 def lower_name(name: str) -> str:
-    """A name in lower case, as with `lower_case_table_names` 1 or 2. Source: MariaDB 11.8, m_ctype.h, my_casedn_str()
-    with files_charset_info."""
+    """As with `lower_case_table_names` 1 or 2. Source: MariaDB 11.8, m_ctype.h, my_casedn_str() with
+    files_charset_info."""
     return name.lower() if name.isascii() else name.translate(_LOWER)
 
 
 class NameCase(enum.IntEnum):
-    """The values of `lower_case_table_names`."""
+    """`lower_case_table_names`."""
 
     EXACT = 0  # Orders and orders are two tables
     LOWER = 1  # names are kept in lower case
-    KEPT = 2  # names are kept as they were first written, and compared in lower case
+    KEPT = 2  # as first written, compared in lower case
 
     @property
     def folds(self) -> bool:
@@ -55,21 +55,18 @@ class NameCase(enum.IntEnum):
         return self is not NameCase.EXACT
 
     def key(self, name: str) -> str:
-        """The key of a name."""
         return lower_name(name) if self.folds else name
 
     def table_key(self, database: str, name: str) -> TableName:
-        """The key of a table."""
         return TableName(self.key(database), self.key(name))
 
     def keys_of(self, statement: DdlStatement) -> DdlStatement:
-        """A statement with the keys of databases and tables for their names."""
+        """A statement with keys for its names of databases and tables."""
         return _with_lower_names(statement) if self.folds else statement
 
 
 def parse_name_case(where: str, value: int | str | None) -> NameCase | None:
-    """The value of an option; None where it is left out. `where` is for the error. Raises ConfigurationError: it is not
-    one of the values."""
+    """`where` is for the error. Raises ConfigurationError: the value is none of them."""
     if value is None:
         return None
     text = str(int(value)) if isinstance(value, int) else value.strip()
@@ -99,26 +96,25 @@ def _with_lower_names(found: Any) -> Any:
 class CaseFinder:
     """Finds out `lower_case_table_names` while names are compared exactly.
 
-    `is_whole`: the log, or a base, has every table that ever existed. Then a statement about a missing table that
-    exists in other letters proves that letters do not matter; else the table may be older than the log, and is unknown.
+    `is_whole`: log, or base, have every table that ever existed. Then a statement about a missing table that exists in
+    other letters proves that letters do not matter; else the table may be older than the log, and is unknown.
     """
 
     def __init__(self, *, is_whole: bool = True) -> None:
-        self.found: NameCase | None = None  # EXACT or LOWER, once a statement proves it; nothing proves KEPT
+        self.found: NameCase | None = None
         self._is_whole = is_whole
         self._spellings: dict[TableName, set[TableName]] = {}  # of existing tables
 
     def note(self, name: TableName, *, is_there: bool) -> None:
-        """A table was made, or dropped."""
         own = self._spellings.setdefault(_key(name), set())
         (own.add if is_there else own.discard)(name)
 
     def others(self, name: TableName) -> set[TableName]:
-        """The tables whose names differ from this one only in capitals."""
+        """The tables whose names differ only in capitals."""
         return self._spellings.get(_key(name), set()) - {name}
 
     def see_missing(self, name: TableName) -> set[TableName]:
-        """A statement has changed a missing table: returns those in other letters, if it may mean them."""
+        """A statement changed a missing table: returns those in other letters, if it may mean them."""
         others = self.others(name)
         if not others:
             return set()
@@ -128,7 +124,7 @@ class CaseFinder:
         return others
 
     def see_new(self, name: TableName) -> None:
-        """A table is made that was missing."""
+        """A missing table is made."""
         if self.others(name) and self.found is None:
             self.found = NameCase.EXACT
 
@@ -139,7 +135,7 @@ class CaseFinder:
 
 
 def ambiguous(others: set[TableName]) -> str:
-    """Why the table that a name means is unknown."""
+    """Why a name's table is unknown."""
     shown = ", ".join(map(str, sorted(others)[:3]))
     return f"the log has {shown}, too, and nothing says whether its server takes both for one name; {SAY_IT}"
 

@@ -1,8 +1,8 @@
-"""A TABLE_MAP event beside what DDL says of its table, and a table from such an event alone.
+"""A TABLE_MAP event beside its table's DDL, and a table from such an event alone.
 
 The event goes first: it is not changed, and a contradiction is an error. With `binlog_row_metadata=NO_LOG`, the
-default, it has the number of columns, their type codes, sizes and whether they may be NULL; the version of the table
-adds names, types, labels and the key.
+default, it has the number of columns, their type codes, sizes and nullability; the version adds names, types, labels
+and the key.
 """
 
 import dataclasses
@@ -17,11 +17,11 @@ from .collations import character_sets
 from .column_text import type_text
 from .model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion, UnknownTable
 
-COLUMNS_REMEMBERED = 1 << 13  # the same ones are asked for by every SELECT and every version of their table
+COLUMNS_REMEMBERED = 1 << 13  # every SELECT and version asks for the same ones
 
 
 def named(schema: TableSchema, table: TableVersion) -> TableSchema:
-    """A TABLE_MAP's schema with what a version of its table adds. Raises EventError: they contradict each other."""
+    """A TABLE_MAP's schema with what a version adds. Raises EventError: they contradict each other."""
     problem = disagreement(table, schema)
     if problem is not None:
         raise _contradiction(table, problem)
@@ -38,14 +38,14 @@ def named(schema: TableSchema, table: TableVersion) -> TableSchema:
 
 
 def unknown_names(table: UnknownTable) -> EventError:
-    """The error for rows whose table has unknown columns."""
+    """The error for rows of a table with unknown columns."""
     since = "" if table.gtid is None else f" since GTID {table.gtid}"
     return EventError(f"{table.full_name}: its columns are not known{since}: {table.reason}")
 
 
 @functools.lru_cache(COLUMNS_REMEMBERED)
 def column_of(column: TableColumn) -> Column:
-    """A column as a TABLE_MAP with all metadata would describe it. Raises ValueError: an unknown type."""
+    """As a TABLE_MAP with all metadata would describe it. Raises ValueError: an unknown type."""
     sql = column.type
     known = BY_NAME.get(sql.word)
     if known is None:
@@ -58,7 +58,7 @@ def column_of(column: TableColumn) -> Column:
 
 
 def key_numbers(table: TableVersion) -> tuple[int, ...]:
-    """The columns of the primary key, counted from 0."""
+    """The columns of the primary key, from 0."""
     numbers = {column.id: number for number, column in enumerate(table.columns)}
     return () if table.primary_key is None else tuple(numbers[part.column_id] for part in table.primary_key.parts)
 
@@ -80,8 +80,8 @@ def _described(column: Column, known: TableColumn) -> Column:
 
 
 def disagreement(table: TableVersion, schema: TableSchema) -> str | None:
-    """The words of a contradiction between a TABLE_MAP event and a version of its table; None without one. Of a table
-    that no statement defines only names are compared: ALTER TABLE may add types that depend on unknown settings."""
+    """How a TABLE_MAP contradicts a version; None: it does not. Of a table that no statement defines only names are
+    compared: ALTER TABLE may add types that depend on unknown settings."""
     if len(schema.columns) != len(table.columns):
         return f"rows of {len(schema.columns)} columns, by its DDL it has {len(table.columns)}"
     only_names = schema.has_names and bool(table.undefined_because)
@@ -116,8 +116,8 @@ def _difference(found: Column, column: TableColumn, *, has_names: bool) -> str |
 
 
 def derived_table(schema: TableSchema, place: SchemaPlace, gtid: str, new_id: Callable[[], int]) -> TableVersion:
-    """The table that a TABLE_MAP event with names describes. Defaults, widths and most indexes are missing; of several
-    types that are one in the event it has the commonest."""
+    """The table of a TABLE_MAP with names. Defaults, widths and most indexes are missing; of types that are one in the
+    event it has the commonest."""
     columns = tuple(
         TableColumn(
             id=new_id(),

@@ -1,4 +1,4 @@
-"""The text after PARTITION BY: as SHOW CREATE TABLE prints it, and partition by partition."""
+"""The text after PARTITION BY: as SHOW CREATE TABLE prints it, and by partition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .clause import AlterPartitions
 from .expression_text import expression_text
 from .reading import written
 
-PARTITIONS_MAX = 8192  # a server's limit
+PARTITIONS_MAX = 8192
 _KINDS = ("HASH", "KEY", "RANGE", "LIST")
 _START = Token(TokenKind.SIGN, "")
 _IN_LISTS = ("-", ",", "(", ")", ".")
@@ -26,7 +26,7 @@ class _UnreadableError(Exception):
 
 @dataclass(slots=True)
 class _Method:
-    """How rows are divided; `count` is None where partitions are defined one by one."""
+    """`count` is None where partitions are defined one by one."""
 
     name: str
     expression: str
@@ -36,7 +36,7 @@ class _Method:
 
 @dataclass(slots=True)
 class _Definition:
-    """One partition as defined; `values` is the printed text after its name."""
+    """`values` is the printed text after the name."""
 
     name: str
     values: str = ""
@@ -53,7 +53,7 @@ class _Partitioning:
 
 
 class PartitionPart(NamedTuple):
-    """A partition or subpartition in the words of information_schema."""
+    """As in information_schema."""
 
     name: str
     sub_name: str | None
@@ -68,7 +68,7 @@ class PartitionPart(NamedTuple):
 
 
 def partition_text(written: str, engine: str) -> str:
-    """PARTITION BY with the text after it; as written where its form is unknown."""
+    """As written where its form is unknown."""
     try:
         read = _read(written)
     except _UnreadableError:
@@ -86,7 +86,7 @@ def partition_text(written: str, engine: str) -> str:
 
 
 def partitions(written: str) -> Iterator[PartitionPart]:
-    """The partitions, or the subpartitions if any; none where the form of the text is unknown."""
+    """Subpartitions if any; none where the form is unknown."""
     try:
         read = _read(written)
     except _UnreadableError:
@@ -200,7 +200,7 @@ def _values(cursor: Cursor) -> tuple[str, str]:
 
 
 def _listed(tokens: list[Token]) -> str:
-    """Values between commas. Computed ones are unreadable: their printed form is unknown."""
+    """Computed values are unreadable: their printed form is unknown."""
     for before, after in itertools.pairwise([_START, *tokens]):
         is_value = after.kind in (TokenKind.TEXT, TokenKind.WORD, TokenKind.NUMBER) or after.word in _IN_LISTS
         is_call = after.is_sign("(") and before.word not in ("(", ",", "")
@@ -210,13 +210,13 @@ def _listed(tokens: list[Token]) -> str:
 
 
 def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
-    """The text after a clause; if partitions are only counted, the clause changes the count."""
+    """The text after a clause; of counted partitions it changes the count."""
     if clause.verb == "PARTITION BY":
         return clause.text
     if clause.verb == "REMOVE" or text is None:
         return None if clause.verb == "REMOVE" else text
     if clause.verb == "ADD" and text.endswith(")") and clause.text.startswith("(") and clause.text.endswith(")"):
-        return f"{text[:-1]}, {clause.text[1:-1].strip()})"  # there may be thousands before
+        return f"{text[:-1]}, {clause.text[1:-1].strip()})"
     head, partitions = split_partitions(text)
     cursor = Cursor(tokens(clause.text))
     if not partitions:
@@ -240,7 +240,7 @@ def altered_partitions(text: str | None, clause: AlterPartitions) -> str | None:
 
 
 def split_partitions(text: str) -> tuple[list[Token], list[str]]:
-    """The tokens before the list of partitions, and the partitions."""
+    """The tokens before the list of partitions, and these."""
     found = list(tokens(text))
     depth = 0
     for number, token in enumerate(found):
@@ -252,7 +252,7 @@ def split_partitions(text: str) -> tuple[list[Token], list[str]]:
 
 
 def partition_name(partition: str) -> str:
-    """The name in lower case of a definition that begins with PARTITION."""
+    """In lower case, of a definition that begins with PARTITION."""
     cursor = Cursor(tokens(partition))
     cursor.takes_words("PARTITION")
     return (cursor.name() or "").lower()

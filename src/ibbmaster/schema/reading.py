@@ -1,4 +1,4 @@
-"""Reading the tokens of DDL: names, texts and expressions as SQL that has the same meaning in any session."""
+"""Reads tokens of DDL: names, texts and expressions as SQL of the same meaning in any session."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,13 +16,13 @@ _NOW = ("CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP")
 
 
 def written(tokens: Iterable[Token]) -> str:
-    """Tokens as SQL under sql_mode '', with a space for spaces and comments."""
+    """As SQL under sql_mode '', with a space for spaces and comments."""
     found = list(tokens)
     return "".join(f" {one.written}" if one.is_spaced and place else one.written for place, one in enumerate(found))
 
 
 def written_expression(tokens: Iterable[Token], sql_mode: int) -> str:
-    """As `written`, for expressions whose operators depend on sql_mode."""
+    """As `written`, for operators that depend on sql_mode."""
     found = list(tokens)
     joins = sql_mode & PIPES_AS_CONCAT and any(token.is_sign("||") for token in found)
     negates = sql_mode & HIGH_NOT_PRECEDENCE and any(token.is_word("NOT") for token in found)
@@ -30,19 +30,19 @@ def written_expression(tokens: Iterable[Token], sql_mode: int) -> str:
 
 
 def _names_in(found: Sequence[Token]) -> Iterator[tuple[int, Token, Token]]:
-    """The tokens that may be names of columns, each with its place and the next token."""
+    """Possible names of columns, each with its place and the next token."""
     for place, (token, following) in enumerate(itertools.pairwise([*found, END])):
         if token.kind is TokenKind.NAME or (token.kind is TokenKind.WORD and not following.is_sign("(")):
             yield place, token, following
 
 
 def named_in(expression: str) -> set[str]:
-    """The possible names of columns in an expression, in lower case."""
+    """Possible names of columns, in lower case."""
     return {token.text.lower() for _, token, _ in _names_in(list(tokens(expression)))}
 
 
 def with_new_names(expression: str, names: Mapping[str, str]) -> str:
-    """An expression with new names of columns, by the old ones in lower case."""
+    """`names` are by old ones in lower case."""
     found = list(tokens(expression))
     for place, token, following in _names_in(found):
         if not following.is_sign(".") and token.text.lower() in names:
@@ -51,7 +51,6 @@ def with_new_names(expression: str, names: Mapping[str, str]) -> str:
 
 
 def fail(cursor: Cursor, expected: str) -> NotUnderstoodError:
-    """The error for other words than the expected ones."""
     found = written([cursor.peek(distance) for distance in range(6)]).strip()
     return NotUnderstoodError(f"{found[:SHOWN]!r} where {expected} was expected")
 
@@ -64,7 +63,7 @@ def expect_name(cursor: Cursor) -> str:
 
 
 def expect_column(cursor: Cursor) -> str:
-    """A column's name, perhaps behind those of its table and database, which the server has compared."""
+    """Perhaps behind table and database, which the server has compared."""
     cursor.takes_sign(".")  # .c is c
     name = expect_name(cursor)
     for _ in range(2):
@@ -82,7 +81,7 @@ def expect_table(cursor: Cursor, database: str) -> TableName:
 
 
 def expect_text(cursor: Cursor) -> str:
-    """A text; consecutive texts are one, and a character set in front only says how it was written."""
+    """Consecutive texts are one; a character set in front says how it was written."""
     if cursor.peek().kind is TokenKind.WORD and cursor.peek(1).kind is TokenKind.TEXT:
         cursor.take()
     if cursor.peek().kind is not TokenKind.TEXT:
@@ -112,18 +111,17 @@ def expect_brackets(cursor: Cursor) -> list[Token]:
 
 
 def takes_charset(cursor: Cursor) -> str | None:
-    """The name after CHARACTER SET, CHAR SET or CHARSET; None without these."""
+    """After CHARACTER SET, CHAR SET or CHARSET."""
     names = (("CHARACTER", "SET"), ("CHAR", "SET"), ("CHARSET",))
     return expect_option(cursor) if any(cursor.takes_words(*words) for words in names) else None
 
 
 def takes_collation(cursor: Cursor) -> str | None:
-    """The name after COLLATE; None without it."""
     return expect_option(cursor) if cursor.takes_words("COLLATE") else None
 
 
 def takes_database_charset(cursor: Cursor) -> CharsetClause | None:
-    """[DEFAULT] CHARACTER SET or COLLATE; None without either."""
+    """[DEFAULT] CHARACTER SET or COLLATE."""
     if cursor.peek().is_word("DEFAULT") and cursor.peek(1).is_word("CHARACTER", "CHAR", "CHARSET", "COLLATE"):
         cursor.take()
     if (charset := takes_charset(cursor)) is not None:
@@ -134,7 +132,7 @@ def takes_database_charset(cursor: Cursor) -> CharsetClause | None:
 
 
 def merged(first: CharsetClause, second: CharsetClause) -> CharsetClause:
-    """Both clauses; where they differ, the second one."""
+    """Where they differ, the second."""
     return CharsetClause(
         charset=second.charset or first.charset,
         collation=second.collation or first.collation,
@@ -143,7 +141,7 @@ def merged(first: CharsetClause, second: CharsetClause) -> CharsetClause:
 
 
 def expect_option(cursor: Cursor) -> str:
-    """A value after an optional equals sign: a word, a text or a number."""
+    """After an optional equals sign: a word, a text or a number."""
     cursor.takes_sign("=")
     sign = "-" if cursor.takes_sign("-") else ""
     token = cursor.take()
@@ -156,7 +154,7 @@ def expect_option(cursor: Cursor) -> str:
 
 
 def take_value(cursor: Cursor, database: str = "", sql_mode: int = 0) -> str:
-    """The value after DEFAULT: a literal, an expression in brackets, or a call; `database` is that of sequences."""
+    """After DEFAULT: a literal, an expression in brackets, or a call; `database` is that of sequences."""
     if (now := takes_now(cursor)) is not None:
         return now
     if cursor.peek().is_sign("("):
@@ -184,7 +182,7 @@ def take_value(cursor: Cursor, database: str = "", sql_mode: int = 0) -> str:
 
 
 def _takes_sequence(cursor: Cursor, database: str) -> str | None:
-    """The next or last value of a sequence, as a call with its full name; None without one."""
+    """The next or last value of a sequence, as a call with its full name."""
     if cursor.takes_words("NEXT", "VALUE", "FOR"):
         function, sequence = "nextval", expect_table(cursor, database)
     elif cursor.takes_words("PREVIOUS", "VALUE", "FOR"):
@@ -207,7 +205,7 @@ def _with_sequences(expression: list[Token], database: str) -> list[Token]:
 
 
 def takes_now(cursor: Cursor) -> str | None:
-    """The present moment, as a server prints it; None if the next word is not one of its names."""
+    """As a server prints it."""
     if not cursor.peek().is_word(*_NOW):
         return None
     cursor.take()

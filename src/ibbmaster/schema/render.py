@@ -1,5 +1,5 @@
-"""SHOW CREATE of tables and databases, letter by letter as 10.11 and 11.8 print it, with two differences:
-AUTO_INCREMENT=n is the number that DDL has set, and an expression of unknown printed form stays as written."""
+"""SHOW CREATE of tables and databases, letter by letter as 10.11 and 11.8 print it, except: AUTO_INCREMENT=n is the
+number of DDL, and an expression of unknown printed form stays as written."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,18 +13,18 @@ from .partition_text import partition_text
 from .view_text import create_view
 
 SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns show
-#: Table options in the order of a server, and those among them whose values are quoted.
+# Table options in a server's order.
 TABLE_OPTIONS = (
     *("MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "PACK_KEYS", "STATS_PERSISTENT", "STATS_AUTO_RECALC"),
     *("STATS_SAMPLE_PAGES", "CHECKSUM", "PAGE_CHECKSUM", "DELAY_KEY_WRITE", "ROW_FORMAT", "TRANSACTIONAL"),
     *("KEY_BLOCK_SIZE", "COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY", "INSERT_METHOD", "UNION"),
 )
-OF_MERGE_TABLES = ("INSERT_METHOD", "UNION")  # unprinted for other engines
+OF_MERGE_TABLES = ("INSERT_METHOD", "UNION")
 _QUOTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
 
 
 def create_table(table: model.TableVersion, version: int) -> str:
-    """The text of SHOW CREATE TABLE, of a server of this version; of a view that of SHOW CREATE VIEW."""
+    """Of a server of this version; of a view SHOW CREATE VIEW."""
     if table.kind is model.TableKind.VIEW:
         return create_view(table)
     lines = list(_lines(table, version))
@@ -32,7 +32,6 @@ def create_table(table: model.TableVersion, version: int) -> str:
 
 
 def create_database(database: model.DatabaseVersion, *, if_not_exists: bool = False) -> str:
-    """The text of SHOW CREATE DATABASE."""
     comment = f" COMMENT {quoted_text(database.comment)}" if database.comment else ""
     condition = "/*!32312 IF NOT EXISTS*/ " if if_not_exists else ""
     return (
@@ -42,7 +41,6 @@ def create_database(database: model.DatabaseVersion, *, if_not_exists: bool = Fa
 
 
 def _lines(table: model.TableVersion, version: int) -> Iterator[str]:
-    """The lines between the brackets."""
     for column in table.columns:
         if not column.is_hidden:
             yield "  " + _column(table, column, version)
@@ -147,7 +145,7 @@ def _foreign_key(table: model.TableVersion, key: model.ForeignConstraint, names:
 
 
 def sorted_options(given: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Options except the leading ones, in the order of a server; those of a storage engine come last."""
+    """Without the leading ones, in a server's order; those of a storage engine come last."""
     options = {name: value for name, value in given.items() if name not in ("ENGINE", model.AUTO_INCREMENT)}
     known = [(name, options.pop(name)) for name in TABLE_OPTIONS if name in options]
     return [*known, *options.items()]

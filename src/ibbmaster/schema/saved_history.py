@@ -1,6 +1,6 @@
 """A schema history as bytes beside its log. Layout: protocol/schema.md.
 
-Nothing in such bytes is trusted: anything but exactly what was written is refused, and folded again.
+Such bytes are not trusted: anything but what was written is refused, and folded again.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ class LastFolded(NamedTuple):
 
 
 def encode_history(history: SchemaHistory, up_to: LastFolded) -> bytes:
-    """All of a history."""
     pools = _Writing()
     lines = {
         part: [(key, [(_place(one.since), pools.named(one.value)) for one in line]) for key, line in lines.items()]
@@ -89,7 +88,7 @@ def _place(place: SchemaPlace | None) -> list[int] | None:
 
 
 def decode_history(data: bytes) -> tuple[SchemaHistory, LastFolded]:
-    """The inverse of `encode_history`. Raises SavedHistoryError."""
+    """Raises SavedHistoryError."""
     if len(data) < HEADER.size:
         raise SavedHistoryError(f"{len(data)} bytes, too few")
     magic, version, size, checksum = HEADER.unpack_from(data)
@@ -177,7 +176,7 @@ class _Writing:
         fields = (getattr(value, field.name) for field in dataclasses.fields(value))
         if kind not in _POOLED:
             return [self.put(one) for one in fields]
-        key = (kind, value) if kind in _EQUAL else (kind, id(value))  # the history holds it: the id stays its own
+        key = (kind, value) if kind in _EQUAL else (kind, id(value))
         number = self._numbers.get(key)
         if number is None:
             pool = self.found[kind.__name__]
@@ -186,12 +185,12 @@ class _Writing:
         return number
 
     def named(self, value: Any) -> Any:
-        """The same with the name of its class, if that varies."""
+        """With the name of its class, if that varies."""
         return [type(value).__name__, self.put(value)] if type(value) in _POOLED else self.put(value)
 
 
 class _Reading:
-    """The inverse. Values are made in the order of `_POOLED`, so that each exists before its use."""
+    """Makes values in the order of `_POOLED`, so that each exists before its use."""
 
     def __init__(self, pools: Any) -> None:
         self._found: dict[str, list[Any]] = {}
@@ -199,7 +198,6 @@ class _Reading:
             self.of(kind).extend([self.made(kind, fields) for fields in _exactly(pools[kind.__name__], list)])
 
     def of(self, kind: type) -> list[Any]:
-        """The values of a pooled class, by number."""
         return self._found.setdefault(kind.__name__, [])
 
     def get(self, found: Any, kind: type | tuple[type, ...]) -> Any:

@@ -12,8 +12,8 @@ from ibbmaster.versions import Difference
 from .clause import CharsetClause, NotUnderstoodError
 from .collations import character_sets, charset_of_collation, collation_name, find_charset, find_collation
 
-EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get nothing that is not written
-#: From which release of 10.5 to 10.9 on FLAGS2 has it; earlier servers do not say it, later ones all do.
+EXPLICIT_TIMESTAMPS = 1 << 24  # of FLAGS2: TIMESTAMP columns get only what is written
+# The releases of 10.5 to 10.9 whose FLAGS2 begin to have it; later servers do.
 TELL_TIMESTAMPS = {1005: 17, 1006: 9, 1007: 5, 1008: 4, 1009: 2}
 DEFAULT_COLLATION = "utf8mb4_general_ci"
 
@@ -47,7 +47,7 @@ class SchemaSession:
 
     @classmethod
     def of(cls, statement: LoggedStatement, timestamp: int | None) -> SchemaSession:
-        """The settings of a logged statement; `timestamp` is of its group, in seconds since 1970."""
+        """`timestamp` is of its group, in seconds since 1970."""
         is_explicit = statement.flags is None or bool(statement.flags & EXPLICIT_TIMESTAMPS)
         known = [(collation_name(own), collation_name(other)) for own, other in statement.collations]
         return cls(
@@ -64,18 +64,18 @@ class SchemaSession:
         )
 
     def now(self, digits: int) -> str | None:
-        """The moment in UTC as a TIMESTAMP has it, as SQL; None where unknown."""
+        """In UTC as a TIMESTAMP has it, as SQL; None if unknown."""
         if self.began_at is None:
             return None
         seconds, microseconds = self.began_at
         return quoted(moment_text(seconds * SECOND_US + microseconds, digits))
 
     def default_collation(self, charset: str) -> str:
-        """The collation of a character set without COLLATE."""
+        """Without COLLATE."""
         return self.collations.get(charset) or character_sets()[charset].old_default
 
     def resolve(self, clause: CharsetClause, default: str) -> str:
-        """The collation of a clause; `default` is that of the table, the database or the server. Raises
+        """The collation of a clause; `default` is the table's, the database's or the server's. Raises
         NotUnderstoodError: an unknown character set or collation."""
         charset = charset_of_collation(default)
         found = default
@@ -109,14 +109,14 @@ def _end_of_time(server_version: int | None) -> str | None:
 
 
 def _tells_timestamps(version: int) -> bool:
-    """Whether a server of a version logs `explicit_defaults_for_timestamp`; an unknown version counts as a new one.
-    Source: MariaDB 10.11, log_event.cc, Format_description_log_event::deduct_options_written_to_bin_log()."""
+    """Whether a server logs `explicit_defaults_for_timestamp`; an unknown version counts as new. Source: MariaDB 10.11,
+    log_event.cc, Format_description_log_event::deduct_options_written_to_bin_log()."""
     series, release = divmod(version, 100)
     return not version or series > max(TELL_TIMESTAMPS) or release >= TELL_TIMESTAMPS.get(series, 100)
 
 
 def time_zone_of(statement: LoggedStatement) -> int | None:
-    """Seconds that a statement's time zone is east of UTC; None if the log does not show it."""
+    """Seconds east of UTC; None if the log does not show it."""
     name = statement.time_zone.upper()
     if name in ("", "SYSTEM"):
         return None

@@ -1,4 +1,4 @@
-"""The versions of some tables by place, and the table that a name means there: what readers of rows get.
+"""The versions of some tables by place, and the table that a name means there: for readers of rows.
 
 RENAME and ALTER keep a generation. TRUNCATE begins one with the same columns: for readers of changes it is the same
 table.
@@ -20,16 +20,16 @@ from .history import BEFORE, SchemaHistory
 from .model import SchemaPlace, TableVersion, UnknownTable
 from .name_case import NameCase
 
-Stretch = tuple[SchemaPlace | None, SchemaPlace | None, Hashable]  # since, until, and which table
+Stretch = tuple[SchemaPlace | None, SchemaPlace | None, Hashable]
 TableState = TableVersion | UnknownTable
 
 
 class NameRange(NamedTuple):
-    """Where a table had a name; None: from the beginning of the log, to its end."""
+    """Where a table had a name; None: from the log's beginning, to its end."""
 
     name: TableName
     since: SchemaPlace | None
-    until: SchemaPlace | None  # the first place where it was not
+    until: SchemaPlace | None
 
     def holds(self, name: TableName, place: SchemaPlace) -> bool:
         """Whether events at a place that name a table so mean this one."""
@@ -40,8 +40,8 @@ class NameRange(NamedTuple):
 
 
 def ranges_of(history: SchemaHistory, name: TableName, place: SchemaPlace | None = None) -> tuple[NameRange, ...]:
-    """Every name of the table with this name at a place, or at the end, in no order; if there is none, of the last one
-    that had it."""
+    """Every name of the table with this name at a place, or at the end, in no order; else of the last one that had
+    it."""
     lines: dict[TableName, list[tuple[SchemaPlace, KnownTable]]] = {
         own: [(one.since, one.value) for one in line if one.value is not None]
         for own, line in history.lines[TABLE].items()
@@ -67,7 +67,7 @@ def named_ranges(name: TableName) -> tuple[NameRange, ...]:
 
 
 def _which(table: KnownTable) -> Hashable:
-    """The identity of a table: its generation, or its name before the log."""
+    """A table's generation, or its name before the log."""
     if isinstance(table, UnknownTable) and not table.generation:
         return table.was or (table.database, table.name)
     return table.generation
@@ -85,7 +85,7 @@ def _stretches(name: TableName, line: Sequence[tuple[SchemaPlace, KnownTable]]) 
 
 
 def _truncated(lines: Iterable[Sequence[tuple[SchemaPlace, KnownTable]]]) -> dict[Hashable, Hashable]:
-    """By generation the first one of a table, if that differs."""
+    """By generation a table's first one, if that differs."""
     before: dict[int, int] = {}
     for line in lines:
         for (_, old), (_, new) in pairwise(line):
@@ -100,8 +100,8 @@ def _truncated(lines: Iterable[Sequence[tuple[SchemaPlace, KnownTable]]]) -> dic
 
 
 class TableVersions:
-    """Versions by database and table as `case` finds them, in the order of the log. Tasks pickle them, so they keep
-    only what rows need. `ranges` limit them to one table: its names, and where it had them."""
+    """By database and table as `case` finds them, in order. Tasks pickle them, so they keep only what rows need.
+    `ranges` limit them to one table: its names, and where it had them."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class TableVersions:
         self._begun = sorted(
             one.since for versions in self._tables.values() for one in versions if one.since is not None
         )
-        self._parts: dict[tuple[int, int], TableVersions] = {}  # by how many have begun where a part starts and ends
+        self._parts: dict[tuple[int, int], TableVersions] = {}  # by how many begin before a part's start and end
 
     def __getstate__(self) -> tuple[dict[TableName, list[TableState]], NameCase, tuple[NameRange, ...]]:
         return self._tables, self._case, self._ranges
@@ -130,7 +130,6 @@ class TableVersions:
 
     @property
     def case(self) -> NameCase:
-        """The comparison of names."""
         return self._case
 
     @property
@@ -144,12 +143,12 @@ class TableVersions:
         return any(called.holds(name, place) for called in self._ranges)
 
     def may_mean(self, database: str, table: str) -> bool:
-        """Whether there are such events at any place."""
+        """Whether there are such events anywhere."""
         name = self._case.table_key(database, table)
         return any(called.name == name for called in self._ranges)
 
     def at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
-        """The version of row events at a place; None where nothing is known."""
+        """The version of row events at a place; None if unknown."""
         name = self._case.table_key(database, table)
         versions = self._tables.get(name)
         if versions is None:
@@ -158,7 +157,7 @@ class TableVersions:
         return found if found.since is None or found.since <= place else None
 
     def newest(self, place: SchemaPlace | None = None) -> TableState | None:
-        """The last version, up to a place, of the one table that they are of, under any name."""
+        """The last version, up to a place, of their one table, under any name."""
         found: TableState | None = None
         for called in self._ranges:
             for one in self._tables.get(called.name, ()):
@@ -174,22 +173,21 @@ class TableVersions:
         return not any(one.undefined_because for versions in self._tables.values() for one in versions)
 
     def boundaries(self) -> list[SchemaPlace]:
-        """Every place where a table becomes another, in order."""
+        """Where a table becomes another, in order."""
         found = {one.since for versions in self._tables.values() for one in versions}
         found |= {place for called in self._ranges for place in (called.since, called.until)}
         return sorted(place for place in found if place is not None)
 
     def landmarks(self) -> list[tuple[int, str]]:
-        """The number of the group and its GTID, for each version that begins within what a primary has sent."""
+        """Group number and GTID of each version that begins within what a primary sent."""
         found = (one for versions in self._tables.values() for one in versions)
         return [(one.since.position.offset, one.gtid) for one in found if one.since is not None and one.gtid]
 
     def of(self, database: str, table: str) -> Sequence[TableState]:
-        """Every version of a table, in order."""
         return self._tables.get(self._case.table_key(database, table), ())
 
     def between(self, start: LogPosition, end: LogPosition) -> TableVersions:
-        """Those that hold anywhere between two positions: the same object where nothing changes in between."""
+        """Those that hold anywhere between two positions: the same object where nothing changes."""
         first, last = SchemaPlace(start, 0), SchemaPlace(end, 0)
         part = bisect.bisect_right(self._begun, first), bisect.bisect_right(self._begun, last)
         found = self._parts.get(part)
@@ -207,7 +205,7 @@ def _between(versions: Sequence[TableState], start: SchemaPlace, end: SchemaPlac
 
 
 def _lean(table: TableState) -> TableState:
-    """A version without all that rows do not need."""
+    """Only what rows need."""
     if isinstance(table, UnknownTable):
         return table
     key = table.primary_key

@@ -1,4 +1,4 @@
-"""Views and sequences: the statements that made them, as in SHOW CREATE."""
+"""Views and sequences, as in SHOW CREATE."""
 
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -17,10 +17,10 @@ SEQUENCE_DIGITS_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewParts:
-    """A view in the words of information_schema."""
+    """As in information_schema."""
 
     query: str
-    columns: str = ""  # in brackets, with a blank before, where they are named
+    columns: str = ""  # in brackets, with a blank before
     check_option: str = "NONE"
     definer: str = ""
     security: str = "DEFINER"
@@ -28,7 +28,7 @@ class ViewParts:
 
 
 def view_parts(table: TableVersion) -> ViewParts:
-    """The parts of the statement that made a view; the query stays as written."""
+    """The query stays as written."""
     text = (table.text or "").strip().rstrip(";")
     cursor = PlacedCursor(text)
     parts = ViewParts(query=text)
@@ -75,7 +75,7 @@ def _without_check(query: str) -> tuple[str, str]:
 
 
 def create_view(table: TableVersion, *, is_qualified: bool = False) -> str:
-    """The text of SHOW CREATE VIEW, perhaps with its database; the query as written, which a server rewrites."""
+    """SHOW CREATE VIEW, perhaps with its database; the query as written, which a server rewrites."""
     parts = view_parts(table)
     user, _, host = parts.definer.partition("@")
     definer = f" DEFINER={quoted_name(user)}@{quoted_name(host or '%')}" if user else ""
@@ -89,8 +89,6 @@ def create_view(table: TableVersion, *, is_qualified: bool = False) -> str:
 
 
 class SequenceOptions(NamedTuple):
-    """The options of CREATE SEQUENCE, or their defaults."""
-
     start: int
     minimum: int
     maximum: int
@@ -100,7 +98,6 @@ class SequenceOptions(NamedTuple):
 
 
 def sequence_options(table: TableVersion) -> SequenceOptions:
-    """The options of a sequence."""
     numbers: dict[str, int] = {}
     flags: set[str] = set()
     cursor = Cursor(tokens(table.text or ""))
@@ -126,7 +123,7 @@ def sequence_options(table: TableVersion) -> SequenceOptions:
 
 
 def create_sequence(table: TableVersion) -> str:
-    """The text of SHOW CREATE SEQUENCE."""
+    """SHOW CREATE SEQUENCE."""
     options = sequence_options(table)
     return (
         f"CREATE SEQUENCE {quoted_name(table.name)} start with {options.start} minvalue {options.minimum} "

@@ -22,10 +22,9 @@ PYTHONS = ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON")
 
 
 def register(session: SparkSession) -> None:
-    """Make the formats `ibb` and `mariadb_binlog` known to a session. `ibb` registers itself where the package is
-    installed; this is for places where Spark does not look for it, and for `mariadb_binlog`. On this machine alone
-    Python workers become those of this Python, unless PYSPARK_PYTHON or spark.pyspark.python names another: Spark takes
-    the first `python3` of PATH."""
+    """Make the formats `ibb` and `mariadb_binlog` known to a session. An installed package registers `ibb` itself; this
+    is for other places, and for `mariadb_binlog`. On this machine alone Python workers become those of this Python,
+    unless PYSPARK_PYTHON or spark.pyspark.python names another: Spark takes the first `python3` of PATH."""
     _use_this_python(session)
     from .source import IbbDataSource, MariadbBinlogDataSource
 

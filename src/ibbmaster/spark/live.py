@@ -1,6 +1,6 @@
-"""The place of a stream of a running primary, and the schema that the primary's statements have made by then.
+"""The place of a stream of a running primary, and the schema made by its statements until then.
 
-A primary does not send again what lies before a position: the offsets of a stream carry the tables.
+A primary does not send again what is before a position: offsets carry the tables.
 """
 
 from collections.abc import Mapping
@@ -33,27 +33,27 @@ from ibbmaster.tables.arrow.schema_reading import declared_texts, schema_of_text
 from ibbmaster.tables.arrow.shape import ShapeField, TableFields
 from .tracking import Limits, ReadBatch, lag_of, log_oldest, of_version
 
-PRINTED_AS = 110800  # the version of a server whose SHOW CREATE TABLE offsets have
-BEHIND = (  # what is said of a primary in front of whose end a stream is
+PRINTED_AS = 110800  # offsets have the SHOW CREATE TABLE of this version
+BEHIND = (  # of a primary that ends before the stream's place
     "the stream is at {wanted}, and the primary has logged {has}: it lost its end, lags, or is another one; go on with "
     "the one that has it, or with a new checkpoint"
 )
 
 
 def texts_before(options: ReadOptions, position: GtidPosition) -> TableTexts:
-    """The tables that a typed stream has to know at its first position, if none are declared."""
+    """The tables that a typed stream must know where it begins, if none are declared."""
     if options.table is None or options.table in options.declarations or not len(position):
         return {}
     try:
         history = read_history(options, live_range(str(oldest_position(address(options))), str(position)))
     except SourceError:
-        return {}  # purged: only events could say it
+        return {}
     return _texts(options, history, None)
 
 
 class LiveSchema:
-    """The schema after the offset at which a run of a stream begins; it grows with what the primary sends. Groups are
-    numbered from that offset on: `passed` counts them up to another one."""
+    """The schema after the offset where a stream's run begins; it grows with what the primary sends. Groups are
+    numbered from there: `passed` counts them up to another offset."""
 
     def __init__(self, options: ReadOptions, start: GtidPosition, texts: TableTexts, began: GtidPosition) -> None:
         kept = {name: one for name, one in options.declarations.items() if parse_table_name(name) not in texts}
@@ -68,7 +68,7 @@ class LiveSchema:
         self._began = self._place(self._count)
 
     def fold_to(self, end: GtidPosition) -> None:
-        """Read on up to a position; one that was passed is left alone."""
+        """Read on up to a position, unless it was passed."""
         if _reaches(self._position, end):
             return
         log_range = live_range(str(self._position), str(end), passed=self._count)
@@ -79,22 +79,21 @@ class LiveSchema:
         self._passed[str(end)] = self._count
 
     def note(self, position: GtidPosition, after: GtidPosition, count: int) -> None:
-        """A position is this number of groups after a known one."""
+        """A position is this many groups after a known one."""
         self._passed[str(position)] = self._passed[str(after)] + count
 
     def passed(self, position: GtidPosition, after: GtidPosition) -> int:
-        """The number of groups from the beginning of the run to a position behind a known one."""
+        """Groups from the run's beginning to a position behind a known one."""
         if str(position) not in self._passed:
             log_range = live_range(str(after), str(position))
             self.note(position, after, sum(1 for _ in LiveSource(self.options).groups_in(log_range)))
         return self._passed[str(position)]
 
     def versions(self) -> TableVersions:
-        """The versions of the tables that options ask for."""
         return selected_versions(self.options, self._folding.history, self._began, goes_on=True)
 
     def texts(self, position: GtidPosition, after: GtidPosition) -> TableTexts:
-        """The tables after a position, as far as statements have changed them since the stream began."""
+        """The tables after a position, as far as statements changed them since the stream began."""
         place = self._place(self.passed(position, after))
         found = _texts(self.options, self._folding.history, place)
         known = self._folding.history.at(place).tables
@@ -102,14 +101,13 @@ class LiveSchema:
         return {**found, **dict.fromkeys(gone)}
 
     def fields(self, fields: tuple[ShapeField, ...]) -> tuple[ShapeField, ...]:
-        """The columns of the DataFrame, as those of the table that this schema knows. Raises ConfigurationError: its
-        columns have other names now than when the DataFrame was made."""
+        """The DataFrame's columns, as this schema knows them. Raises ConfigurationError: they have other names now."""
         if not isinstance(fields, TableFields) or fields.shape.version is None:
             return fields
         versions = self.versions()
         newest = versions.newest(self._began)
         if not isinstance(newest, TableVersion) and newest is versions.newest():
-            self._folding.history.take_rows(self._began, "", fields.shape.schema)  # by rows from before the stream
+            self._folding.history.take_rows(self._began, "", fields.shape.schema)
             newest = self.versions().newest(self._began)
         return of_version(fields, newest)
 
@@ -124,7 +122,7 @@ def _reaches(position: GtidPosition, end: GtidPosition) -> bool:
 
 
 def _texts(options: ReadOptions, history: SchemaHistory, place: SchemaPlace | None) -> TableTexts:
-    """The tables that a stream may meet, at a place; none for one that is as it was declared."""
+    """The tables that a stream may meet, except those still as declared."""
     found: TableTexts = {}
     takes = TableFilter(options.tables).takes
     for name, table in history.at(place).tables.items():
@@ -138,14 +136,14 @@ def _texts(options: ReadOptions, history: SchemaHistory, place: SchemaPlace | No
 
 
 class LiveTracker:
-    """The place of a stream, on the driver; as `tracking.OffsetTracker`."""
+    """On the driver; as `tracking.OffsetTracker`."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._primary = address(options)
         self._target: GtidPosition | None = None
         self._reached: ReadBatch | None = None
-        self._schema: LiveSchema | None = None  # of a stream of rows, once it has begun
+        self._schema: LiveSchema | None = None
 
     def close(self) -> None:
         """Nothing is kept open."""
@@ -160,11 +158,11 @@ class LiveTracker:
         return encode_offset(position, NOWHERE, texts_before(self._options, position))
 
     def logged(self) -> Offset:
-        """As that of `OffsetTracker`; not of rows, whose offsets have tables."""
+        """Not of rows, whose offsets have tables."""
         return encode_offset(logged_position(self._primary), NOWHERE)
 
     def latest(self, *, now: float) -> Offset:
-        """As that of `OffsetTracker`, without the bytes that a primary has still to send."""
+        """Without the bytes that a primary has still to send."""
         logged = logged_position(self._primary)
         offset = encode_offset(logged, NOWHERE)
         if self._reached is not None:
@@ -172,7 +170,7 @@ class LiveTracker:
         return offset
 
     def _schema_from(self, start: Mapping[str, object]) -> LiveSchema:
-        """The schema from an offset on: the first requested one, and those that follow it."""
+        """From the first requested offset on."""
         if self._schema is None:
             position = decode_offset(start)
             began = position if self._options.table is None else logged_position(self._primary)
@@ -192,11 +190,11 @@ class LiveTracker:
         self._target = logged_position(self._primary)
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
-        """The offset at the end of the batch that begins at `start`; with limits the groups are read to count them.
-        Raises SourceError: the primary cannot be reached, refuses, or has logged less than `start`."""
+        """With limits the groups are read to count them. Raises SourceError: the primary cannot be reached, refuses, or
+        has logged less than `start`."""
         position = decode_offset(start)
         end = logged_position(self._primary) if self._target is None else self._target
-        expect_reached(self._primary, end, position, BEHIND)  # such a dump is empty: the stream would go back unnoticed
+        expect_reached(self._primary, end, position, BEHIND)  # such a dump is empty: the stream would go back
         self._reached = ReadBatch(end, NOWHERE, None)
         if str(position) == str(end):
             return dict(start)  # type: ignore[arg-type]
@@ -220,7 +218,7 @@ class LiveTracker:
     def tasks(
         self, start: Mapping[str, object], end: Mapping[str, object], fields: tuple[ShapeField, ...]
     ) -> list[ReadTask]:
-        """The one range of a batch, for a primary sends in order."""
+        """One range, for a primary sends in order."""
         first, last = decode_offset(start), decode_offset(end)
         options, versions, passed = self._options, NO_VERSIONS, 0
         if options.granularity in OF_ROWS:

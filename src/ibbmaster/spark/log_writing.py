@@ -1,6 +1,6 @@
-"""Rows of a DataFrame as groups of a log: tasks write sorted runs of records, the driver merges them into one log.
+"""Rows of a DataFrame as groups of a log: tasks write sorted runs of records, which the driver merges.
 
-A record is one event, or one change of a row, with the place of its group among the others.
+A record is one event, or one change of a row, with its group's place.
 """
 
 import datetime
@@ -36,15 +36,15 @@ from ibbmaster.tables.arrow.shape import field_name
 from .write_options import WriteOptions
 
 RUN_BYTES = 64 << 20  # of records, sorted in memory
-HEAD = struct.Struct("<QQIIQQIBI")  # see Record; the last is the size of the data
+HEAD = struct.Struct("<QQIIQQIBI")
 READ_BYTES = 1 << 20
-STAGING = ".{name}.writing-{token}"  # beside the directory that is written
+STAGING = ".{name}.writing-{token}"
 EVENT, INSERT, DELETE, UPDATE_BEFORE, UPDATE_AFTER = range(5)
 CHANGE_CODES = {"insert": INSERT, "delete": DELETE, "update_preimage": UPDATE_BEFORE, "update_postimage": UPDATE_AFTER}
 
 
 class Record(NamedTuple):
-    """Compares in the order of the log. Without a GTID, server id and sequence number are 0."""
+    """In the order of the log. Without a GTID, server id and sequence number are 0."""
 
     first: int  # file number, or sequence number, or task
     second: int  # offset in the file, or group in the task
@@ -62,13 +62,13 @@ class Record(NamedTuple):
 
 
 def staging_path(path: str, token: str | None = None) -> Path:
-    """The place for the runs of one write: beside its directory, so that moving them is one step."""
+    """Beside the written directory, so that moving runs is one step."""
     target = Path(path)
     return target.parent / STAGING.format(name=target.name, token=token or uuid.uuid4().hex)
 
 
 class RunWriter:
-    """Takes records in any order, and writes sorted runs of them."""
+    """Takes records in any order, writes sorted runs."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -102,7 +102,7 @@ class RunWriter:
 
 
 def read_run(path: str) -> Iterator[Record]:
-    """The records of a run. Raises StoreError: it cannot be read, or ends early."""
+    """Raises StoreError: the run cannot be read, or ends early."""
     try:
         with Path(path).open("rb", buffering=READ_BYTES) as file:
             while head := file.read(HEAD.size):
@@ -119,8 +119,8 @@ def read_run(path: str) -> Iterator[Record]:
 
 
 class Recorder:
-    """Makes records of the rows of one task. Raises ConfigurationError: a row cannot be written; the text says which
-    and why."""
+    """Makes records of a task's rows. Raises ConfigurationError: a row cannot be written; the text says which and
+    why."""
 
     def __init__(self, options: WriteOptions, task: int) -> None:
         self._options = options
@@ -129,7 +129,7 @@ class Recorder:
         self._count = 0
 
     def records(self, row: Mapping[str, object]) -> Iterator[Record]:
-        """The records of one row of the DataFrame: none for the first row of an update that the second holds whole."""
+        """None for the first row of an update that the second holds whole."""
         number = self._count
         self._count += 1
         options = self._options
@@ -148,7 +148,7 @@ class Recorder:
             yield self._record(row, number, code, self._image(table, cells))
             return
         if code == UPDATE_BEFORE:
-            return  # the row after it has both images
+            return
         name = str(row["_table"])
         if name not in self._tables:
             raise ConfigurationError(f"table {name} is not declared; option schema has {', '.join(self._tables)}")
@@ -217,16 +217,14 @@ def _cells(table: WrittenTable, image: object) -> list[object]:
 
 @dataclass(slots=True)
 class Written:
-    """The result of a write."""
-
     groups: int = 0
-    skipped: int = 0  # that the log had already
+    skipped: int = 0
 
 
 def write_log(paths: Iterable[str], options: WriteOptions, staging: Path) -> Written:
-    """Write the records of all runs: into a new log, which takes its place in one step, or after the log there is.
-    Raises ConfigurationError: the records make no groups; BusyError: another process has the directory; StoreError: the
-    directory cannot be written, or the log there has another group of a GTID."""
+    """Write all runs' records: into a new log, which takes its place in one step, or after the log there is. Raises
+    ConfigurationError: the records make no groups; BusyError: another process has the directory; StoreError: the
+    directory cannot be written, or its log has another group of a GTID."""
     target = Path(options.path)
     is_new = options.overwrites or not _has_log(target)
     directory = staging / "log" if is_new else target
@@ -259,7 +257,7 @@ def _has_log(target: Path) -> bool:
 
 
 def _replace(directory: Path, target: Path) -> None:
-    """Put a finished log in the place of what is there."""
+    """Replace what is there by a finished log."""
     old = None
     if target.exists():
         foreign = [
@@ -278,7 +276,7 @@ def _replace(directory: Path, target: Path) -> None:
 
 
 class _Groups:
-    """Assembles groups, and gives GTIDs to those that have none."""
+    """Assembles groups, and gives missing GTIDs."""
 
     def __init__(self, options: WriteOptions, writer: AppendedLog) -> None:
         self._options = options
@@ -291,7 +289,7 @@ class _Groups:
                     self._write_statement(statement)
 
     def assemble(self, records: list[Record]) -> tuple[Gtid, bytes, list[bytes]]:
-        """GTID, GTID event and the other events of a group."""
+        """GTID, GTID event and the other events."""
         if self._options.is_of_events:
             return _whole_group(records)
         first = records[0]
@@ -324,8 +322,7 @@ class _Groups:
 
 
 def _whole_group(records: list[Record]) -> tuple[Gtid, bytes, list[bytes]]:
-    """A group with the events of its records. Raises ConfigurationError: one is missing, is there twice, or is no
-    event."""
+    """Raises ConfigurationError: an event is missing, is there twice, or is none."""
     first = records[0]
     name = f"{first.domain_id}-{first.server_id}-{first.seq_no}"
     try:
@@ -348,8 +345,7 @@ def _whole_group(records: list[Record]) -> tuple[Gtid, bytes, list[bytes]]:
 
 
 def _changes(records: list[Record]) -> Iterator[tuple[str, ChangeKind, bytes | None, bytes | None]]:
-    """Table, kind and images of each change, joining the two images of an update. Raises ConfigurationError: one of
-    these is missing."""
+    """Table, kind and images, joining the two of an update. Raises ConfigurationError: one of these is missing."""
     before: tuple[str, bytes] | None = None
     for record in records:
         size = record.data[0]

@@ -16,7 +16,7 @@ SPAN_COLUMNS = ("startingGtid", "endingGtid")
 
 
 class TaskPartition(InputPartition):
-    """Some ranges of the log, one after the other."""
+    """Some ranges of the log, in order."""
 
     def __init__(self, tasks: Sequence[ReadTask]) -> None:
         super().__init__(tasks)
@@ -24,14 +24,13 @@ class TaskPartition(InputPartition):
 
 
 class SpanPartition(InputPartition):
-    """Of a stream of spans: the GTID positions of a batch."""
+    """The GTID positions of a batch, in a stream of spans."""
 
     def __init__(self, start: str, end: str) -> None:
         super().__init__((start, end))
         self.positions = start, end
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """The one row of the batch."""
         import pyarrow as pa
 
         cells = [pa.array([position], pa.string()) for position in self.positions]
@@ -39,7 +38,7 @@ class SpanPartition(InputPartition):
 
 
 def partitions_of(tasks: Sequence[ReadTask]) -> list[TaskPartition]:
-    """Small ranges together: a Spark task costs more than to read them. Spark asks for one in any case."""
+    """Small ranges together: a Spark task costs more than to read them. Spark asks for at least one."""
     return [TaskPartition(bundle) for bundle in bundled(tasks)] or [TaskPartition(())]
 
 

@@ -1,6 +1,6 @@
-"""The data sources for Spark, which pickles them; they hold options and nothing else.
+"""The data sources for Spark, which pickles them; they hold options alone.
 
-SELECT hands a source in Python nothing but a schema: that of a table in Spark's catalog keeps its options.
+SELECT hands a source in Python only a schema: that of a table in Spark's catalog keeps its options.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from .stream_reader import GroupStreamReader
 
-STREAMING = "pyspark.sql.streaming.datasource"  # what 4.0 and 4.1 do not have: limits of a batch
+STREAMING = "pyspark.sql.streaming.datasource"
 SPANS_FORMAT = "ibb_spans"
-KEPT = "ibbmaster.options"  # in the metadata of the first column
+KEPT = "ibbmaster.options"
 
 
 class IbbReader(DataSourceReader):
-    """Reads a batch query. It takes no filters: Spark 4.1 to 4.3 keeps those that one query has pushed for the next
-    query, and for the other side of a join."""
+    """Reads a batch query. It takes no filters: Spark 4.1 to 4.3 keeps those of one query for the next one, and for the
+    other side of a join."""
 
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         self._options = options
@@ -58,7 +58,7 @@ class IbbDataSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._given = dict(options.items())  # a reader and a writer take others
+        self._given = dict(options.items())
 
     @cached_property
     def _options(self) -> ReadOptions:
@@ -142,8 +142,8 @@ class SpanSource(IbbDataSource):
 
 
 def with_options(fields: Sequence[ShapeField], given: Mapping[str, str]) -> StructType:
-    """The schema of a new table, with its options. Raises ConfigurationError: a password is among them, which the
-    catalog would show."""
+    """A new table's schema, with its options. Raises ConfigurationError: the catalog would show a password among
+    them."""
     if "password" in given:
         raise ConfigurationError("CREATE TABLE would keep the password: set IBBMASTER_PASSWORD for driver and workers")
     first, *others = from_arrow_schema(arrow_schema(fields), prefer_timestamp_ntz=True).fields
@@ -152,10 +152,10 @@ def with_options(fields: Sequence[ShapeField], given: Mapping[str, str]) -> Stru
 
 
 def options_of(schema: StructType) -> dict[str, str]:
-    """The options that a schema keeps, and its columns as one of them; none if there are none."""
+    """The options that a schema keeps, with its columns as one; none without any."""
     for field in schema.fields:
         if KEPT in field.metadata:
             given = json.loads(field.metadata[KEPT])
-            given["columns"] = listed(schema.names)  # also where the log has altered the table since
+            given["columns"] = listed(schema.names)
             return dict(given)
     return {}

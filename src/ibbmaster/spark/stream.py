@@ -16,15 +16,15 @@ from .tracking import Limits
 
 
 class IbbStreamReader(GroupStreamReader, SupportsTriggerAvailableNow):
-    """As `GroupStreamReader`; Spark gives the beginning of a batch, and its limit."""
+    """Spark gives the beginning of a batch, and its limit."""
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802  # the names are Spark's
-        """All there is if Spark says so, else as the options limit it."""
+        """All there is if Spark says so, else as options limit it."""
         limits = Limits() if isinstance(limit, ReadAllAvailable) else self._limits()
         return self._next(start, limits)
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """The limit that Spark returns for each batch; one of several is enough for all."""
+        """Spark returns it for each batch; one of several is enough for all."""
         options = self._options
         if options.bytes_per_trigger_max is not None:
             return ReadMaxBytes(options.bytes_per_trigger_max)

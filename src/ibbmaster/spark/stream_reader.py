@@ -1,4 +1,4 @@
-"""The common part of the streaming readers for every PySpark; `tracking` and `live` decide."""
+"""The common part of streaming readers; `tracking` and `live` decide."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from .tracking import Limits, OffsetTracker
 if TYPE_CHECKING:
     import pyarrow as pa
 
-COLUMNS = "columns"  # of an offset: what the rows up to there have
+COLUMNS = "columns"
 
 
 class GroupStreamReader(DataSourceStreamReader):
-    """Follows a directory of files that grows, of either kind, or a primary."""
+    """Follows a growing directory of files of either kind, or a primary."""
 
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         self._options = options
         self._fields = fields
-        self.gives_spans = False  # in place of what is there
-        self._tracker: OffsetTracker | LiveTracker | None = None  # on the driver only: this object is sent to workers
+        self.gives_spans = False
+        self._tracker: OffsetTracker | LiveTracker | None = None  # on the driver only: workers get this object
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_options": self._options, "_fields": self._fields, "gives_spans": self.gives_spans, "_tracker": None}
@@ -69,7 +69,7 @@ class GroupStreamReader(DataSourceStreamReader):
         return self._with_shape(self._offsets().next(start, limits))
 
     def _shape(self) -> dict[str, str]:
-        """The columns of one table, with their types; other streams always have the same."""
+        """One table's columns and types; other streams always have the same."""
         return {} if self._options.table is None else {field.name: str(field.type) for field in self._fields}
 
     def _with_shape(self, offset: Mapping[str, Any]) -> dict[str, Any]:
@@ -77,8 +77,8 @@ class GroupStreamReader(DataSourceStreamReader):
         return {**offset, COLUMNS: shape} if shape else dict(offset)
 
     def _expect_shape(self, start: Mapping[str, Any]) -> None:
-        """Check that the stream goes on with the columns that it had up to an offset. Raises ConfigurationError: the
-        table, or an option, has others now: a sink would get rows of two shapes."""
+        """Raises ConfigurationError: the table, or an option, has other columns than up to an offset: a sink would get
+        rows of two shapes."""
         before, now = start.get(COLUMNS), self._shape()
         if before is None or before == now:
             return
@@ -101,13 +101,13 @@ class GroupStreamReader(DataSourceStreamReader):
 
 class PlainStreamReader(GroupStreamReader):
     """For PySpark 4.0 and 4.1, which ask for the latest offset, and give neither the first one nor a limit. A stream
-    that goes on is asked for an empty batch at its last offset first: from there on the options limit each batch. A new
-    one is asked for its first offset later, and with `availableNow` neither comes before: then all that there is must
-    be the batch."""
+    that goes on is first asked for an empty batch at its last offset: from there on options limit each batch. A new one
+    is asked for its first offset later, and with `availableNow` neither comes before: then the batch must be all there
+    is."""
 
     def __init__(self, options: ReadOptions, fields: tuple[ShapeField, ...]) -> None:
         super().__init__(options, fields)
-        self._reached: dict[str, Any] | None = None  # the end of the last batch, once it is known
+        self._reached: dict[str, Any] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_reached": None}

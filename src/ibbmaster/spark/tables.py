@@ -1,7 +1,7 @@
-"""Many tables as DataFrames out of one scan of a log.
+"""Many tables as DataFrames out of one scan.
 
 A data source of Spark has one schema. So the scan has a row for each record batch, with the name of its table and the
-batch in Arrow's stream format; Spark keeps these rows, and the DataFrame of a table unpacks its own.
+batch in Arrow's stream format; Spark keeps these, and each table's DataFrame unpacks its own.
 """
 
 from __future__ import annotations
@@ -27,17 +27,16 @@ if TYPE_CHECKING:
 PACKED = "name STRING, batch BINARY"
 AS_WRITTEN = "asWritten"
 OF_BATCHES = ("startinggtid", "endinggtid", "startingtimestamp", "endingtimestamp", "host")
-PARTITION_BYTES = "64m"  # of a scan: Spark may hold all that one of its tasks has read of a table
+PARTITION_BYTES = "64m"  # of a scan: Spark may hold all that a task has read of a table
 
 
 class LoggedTables(Mapping[str, "DataFrame"]):
-    """By table, as database.table, its changes, as `option("table", …)` gives them. The log is read once, when the
-    first of them is asked for something that needs it. Spark keeps that, in memory or on the disks of its workers,
-    until this is closed."""
+    """By table, as database.table, its changes, as `option("table", …)` gives them. The log is read once, when one of
+    them is first needed. Spark keeps the result, in memory or on its workers' disks, until this is closed."""
 
     def __init__(self, session: SparkSession, options: ReadOptions, *, only_changed: bool = False) -> None:
         options = _with_end(options)
-        self.end = options.ending_gtid or ""  # the GTID position up to which the log is read
+        self.end = options.ending_gtid or ""  # read up to this GTID position
         self._fields = find_tables(options, only_changed=only_changed)
         bundles = bundled(plan_tables(options, self._fields))
         self._packed = _packed(session, bundles)
@@ -53,7 +52,7 @@ class LoggedTables(Mapping[str, "DataFrame"]):
         return len(self._frames)
 
     def close(self) -> None:
-        """Let Spark forget what it keeps; a DataFrame that is used afterwards reads the log again."""
+        """A DataFrame that is used afterwards reads the log again."""
         self._packed.unpersist()
 
     def __enter__(self) -> Self:
@@ -64,9 +63,9 @@ class LoggedTables(Mapping[str, "DataFrame"]):
 
 
 def tables(session: SparkSession, path: str | None = None, **options: str) -> LoggedTables:
-    """The changes of the tables of a log, those of option `tables` or all, from one scan. `path` and `options` are
-    those of a reader, but for `table`, `granularity` and `columns`. Raises ConfigurationError: an option cannot be
-    used; a pattern matches no table, or the columns of one are unknown; PositionError, SourceError: as a reader."""
+    """The changes of a log's tables, those of option `tables` or all, from one scan. `path` and `options` are those of
+    a reader, but for `table`, `granularity` and `columns`. Raises ConfigurationError: an option cannot be used; a
+    pattern matches no table, or the columns of one are unknown; PositionError, SourceError: as a reader."""
     return LoggedTables(session, _parsed({**options, **({} if path is None else {"path": path})}))
 
 
@@ -75,10 +74,10 @@ def each_batch(
 ) -> DataStreamWriter:
     """A stream that gives a function, batch by batch, the tables with changes in it, from one scan, and its number.
 
-    The caller names the checkpoint and the trigger, and starts it. After a restart a batch that was not done comes
-    again, with the same changes and number. Tables are names (`schemaMode=asWritten`): each row is in that under which
-    it was written, also of a table that is gone or renamed at the end of its batch. `path` and `options` are those of a
-    stream of files, but for `table`, `granularity` and `columns`.
+    The caller names checkpoint and trigger, and starts it. After a restart an unfinished batch comes again, with the
+    same changes and number. Tables are names (`schemaMode=asWritten`): each row is in that under which it was written,
+    even if its batch ends with the table gone or renamed. `path` and `options` are those of a stream of files, but for
+    `table`, `granularity` and `columns`.
 
     Raises ConfigurationError: an option cannot be used.
     """

@@ -39,7 +39,7 @@ from ibbmaster.tables.arrow.shape import ShapeField, TableFields
 log = logging.getLogger(__name__)
 
 
-PAIRS_MAX = 3  # times that end and state are asked for together, before the place of the state is looked for
+PAIRS_MAX = 3  # tries to read end and state together
 AFTER_PURGE = (
     "what comes next for this stream is gone from here: let it go on with a log that has it, or with "
     "failOnDataLoss=false from the oldest file there is, or begin anew with another checkpoint"
@@ -47,15 +47,15 @@ AFTER_PURGE = (
 
 
 class Limits(NamedTuple):
-    """The limits of one batch, which always has a first group. None: as much as there is."""
+    """Of one batch, which always has a first group. None: all there is."""
 
-    bytes_max: int | None = None  # of the log, so what lies out of band counts where it was written
+    bytes_max: int | None = None  # of the log; out-of-band data count where they lie
     groups_max: int | None = None
     files_max: int | None = None
 
 
 class OffsetTracker:
-    """The place of a stream, on the driver: knows that of each offset it gave out, and finds that of others."""
+    """The place of a stream, on the driver: keeps that of each offset given out, and finds that of others."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -72,16 +72,16 @@ class OffsetTracker:
         self._boundaries: dict[
             LogPosition, int
         ] = {}  # of traditional files: where a group begins, at a point or before
-        self._counted = self._log.with_left_out  # a batch ends after a group, also one of which nothing comes
+        self._counted = self._log.with_left_out  # a batch also ends after a group that leaves nothing
         self._schema = logged_schema(options, self._log.with_past)
-        self._began = SchemaPlace(self._log.end(), 0)  # which table is read is what its name means here
+        self._began = SchemaPlace(self._log.end(), 0)  # a name means the table it means here
 
     def close(self) -> None:
         self._log.close()
 
     def initial(self) -> Offset:
-        """The first offset of a new stream, by the option `startingOffsets`. Raises ConfigurationError: the option is
-        neither earliest nor latest nor a position; PositionError: the position is not in the log."""
+        """The first offset, by option `startingOffsets`. Raises ConfigurationError: it is neither earliest nor latest
+        nor a position; PositionError: the position is not in the log."""
         text = self._options.starting_offsets.strip()
         if text.lower() == "earliest":
             position = self._log.start_of_file().state.position()
@@ -93,12 +93,12 @@ class OffsetTracker:
         return self._give(position, self._find(position))
 
     def logged(self) -> Offset:
-        """The offset after everything that can be read now."""
+        """After everything that is readable now."""
         end, state = self._logged()
         return self._give(state.position(), ReadStart(end, {}))
 
     def latest(self, *, now: float) -> Offset:
-        """The latest offset to report, with the lag of the last batch."""
+        """With the lag of the last batch."""
         state, end = self._log.state(), self._log.end()
         offset = self._encoded(state.position(), end)
         if self._reached is not None:
@@ -107,13 +107,12 @@ class OffsetTracker:
         return offset
 
     def freeze(self) -> None:
-        """From now on behave as if the log did not grow."""
+        """From now on the log does not grow."""
         self._target = self._logged()
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
-        """The offset at the end of the batch that begins at `start`; `start` itself if nothing is new. Raises
-        PositionPurgedError: the log has lost what the stream needs next; FormatError, ClassicFormatError: the log is
-        damaged there."""
+        """The end of the batch that begins at `start`; `start` if nothing is new. Raises PositionPurgedError: the log
+        has lost what the stream needs next; FormatError, ClassicFormatError: the log is damaged there."""
         since = self.point(start)
         begin, position = since.begin, decode_offset(start)
         end, state = self._target or self._logged()
@@ -160,8 +159,8 @@ class OffsetTracker:
         return self._give(position, end)
 
     def _check_continued(self, log_range: ClassicRange, position: GtidPosition) -> None:
-        """Check that a traditional file, whose head has the position before it, continues what was read. Raises
-        PositionError: groups are missing in front of it."""
+        """A traditional file's head has the position before it. Raises PositionError: groups are missing in front of
+        it."""
         if self._options.stages or self._on_fault is not None:
             return
         head = self._log.start_of_file(log_range.file_no).state
@@ -181,7 +180,7 @@ class OffsetTracker:
         return found
 
     def _look(self) -> None:
-        """Begin anew where other files have replaced those there were: only positions mean the same."""
+        """Begin anew where other files replaced those there were: only positions mean the same."""
         if self._log.start_of_file().resets == self._resets:
             return
         self._log.close()
@@ -190,7 +189,6 @@ class OffsetTracker:
             self.freeze()
 
     def ranges(self, start: Mapping[str, object], end: Mapping[str, object]) -> list[LogRange]:
-        """The ranges of the log between two offsets."""
         return self._ranges(self.point(start).begin, self.point(end).begin, size=self._options.partition_bytes)
 
     def _ranges(self, begin: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:
@@ -203,16 +201,16 @@ class OffsetTracker:
     def tasks(
         self, start: Mapping[str, object], end: Mapping[str, object], fields: tuple[ShapeField, ...]
     ) -> list[ReadTask]:
-        """The ranges of a batch; in some domains its start may have groups of a later place already."""
+        """In some domains the start may have groups of a later place."""
         starts = tuple(self.point(start).starts.items())
         ranges = self.ranges(start, end)
         versions = self.versions()
         if isinstance(fields, TableFields) and fields.shape.version is None and fields.shape.mode is SchemaMode.LATEST:
-            fields = of_version(fields, versions.newest(self._began))  # by its rows, and statements may follow
+            fields = of_version(fields, versions.newest(self._began))
         return tasks_between(self._options, fields, selection_of(self._options, starts), ranges, versions)
 
     def versions(self) -> TableVersions:
-        """The versions of the tables that options ask for, up to now."""
+        """Up to now."""
         if self._options.granularity not in OF_ROWS:
             return NO_VERSIONS
         if self._on_fault is not None:
@@ -234,15 +232,15 @@ class OffsetTracker:
         return sizes - begin.offset + end.offset
 
     def _logged(self) -> tuple[LogPosition, GtidState]:
-        """The end of the log, and its state there; of traditional files that of the last whole group."""
+        """The log's end, and its state there; of traditional files that of the last whole group."""
         for _ in range(PAIRS_MAX):
             state, end = self._log.state(), self._log.end()
             if self._log.state() == state:
                 return end, state
-        return self._find(state.position()).begin, state  # it grows all the time
+        return self._find(state.position()).begin, state
 
     def _find(self, position: GtidPosition) -> ReadStart:
-        """The place of a position; the oldest there is if it is purged and data loss is no failure."""
+        """The oldest place if the position is purged and data loss is no failure."""
         first = ReadStart(self._first_point(), {})
         if not len(position) and not len(self._log.start_of_file().state):
             return first
@@ -266,8 +264,8 @@ class OffsetTracker:
 
 
 def of_version(fields: TableFields, newest: TableState | None) -> TableFields:
-    """The columns of a DataFrame, as those of the table that the schema of a stream knows where it began. Raises
-    ConfigurationError: they have other names there than when the DataFrame was made."""
+    """The DataFrame's columns, as those of the table that the stream's schema knows where it began. Raises
+    ConfigurationError: they have other names there."""
     known = newest if isinstance(newest, TableVersion) else None
     if known is not None and [one.name for one in known.columns] != [one.name for one in fields.shape.columns]:
         raise ConfigurationError(
@@ -278,23 +276,23 @@ def of_version(fields: TableFields, newest: TableState | None) -> TableFields:
 
 
 def log_oldest(where: str, position: GtidPosition) -> None:
-    """Log that a stream cannot begin at the first change, which is gone."""
+    """Warn that the first changes are gone."""
     if len(position):
         log.warning("%s: the stream begins after GTID %s, the oldest position that is there", where, position)
 
 
 class ReadBatch(NamedTuple):
-    """The batch that was planned last, by its end."""
+    """The last planned batch, by its end."""
 
-    position: GtidPosition  # what was read up to there
-    point: LogPosition  # where that is in the log
-    time: float | None  # when its last group was logged, in seconds since 1970; None if it has none
+    position: GtidPosition
+    point: LogPosition
+    time: float | None  # of its last group, in seconds since 1970; None without one
 
 
 def lag_of(reached: ReadBatch, logged: GtidPosition, *, now: float, size: int | None = None) -> dict[str, int]:
-    """What is logged after the end of a batch, as `groups`, `bytes` and `seconds`. Groups are counted by sequence
-    numbers, also those that were skipped. `size` is in bytes, None if unknown, as of a primary. Seconds are those since
-    the last group of the batch was logged, 0 if it is the last one."""
+    """What is logged after a batch, as `groups`, `bytes` and `seconds`. Groups are counted by sequence numbers, skipped
+    ones included. `size` is in bytes, None if unknown, as of a primary. Seconds are those since the batch's last group
+    was logged, 0 if nothing followed."""
     groups = 0
     for gtid in logged.values():
         last = reached.position.get(gtid.domain_id)

@@ -1,4 +1,4 @@
-"""The options of the writer, read and checked once, on the driver."""
+"""The writer's options, read and checked once, on the driver."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,12 +39,11 @@ TYPES = {  # Spark's simple types as columns of a table that is not declared
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteOptions:
-    """The options of a writer, in the order in which errors list them. Sent to workers, so it holds only strings,
-    numbers and containers of them."""
+    """As errors list them. Sent to workers, so it holds only strings, numbers and containers of them."""
 
     path: str = field(metadata=special("path"))
     columns: tuple[str, ...]  # of the DataFrame
-    table: str | None = option("table", "text")  # of these columns; None: `CHANGE_COLUMNS`, or `EVENT_COLUMNS`
+    table: str | None = option("table", "text")  # None: `CHANGE_COLUMNS`, or `EVENT_COLUMNS`
     declarations: dict[str, dict[str, str]] = field(default_factory=dict, metadata=special("schema"))
     primary_key: tuple[str, ...] = option("primaryKey", "names", ())
     domain_id: int = option("domain", "domain", 0)
@@ -57,7 +56,7 @@ class WriteOptions:
 
     @property
     def is_of_events(self) -> bool:
-        """Whether each row is an event as it is."""
+        """Whether each row is an event."""
         return self.table is None and "data" in self.columns
 
     @property
@@ -65,7 +64,7 @@ class WriteOptions:
         return "_gtid" in self.columns
 
     def tables(self) -> dict[str, WrittenTable]:
-        """Every table that may be written, by name."""
+        """Every writable table, by name."""
         return {
             name: written_table(name, columns, table_id=number, primary_key=self.primary_key if self.table else ())
             for number, (name, columns) in enumerate(self.declarations.items(), start=1)
@@ -78,8 +77,8 @@ NAMES = tuple(option_fields(WriteOptions))
 def parse_write_options(
     options: Mapping[str, str], fields: Mapping[str, str], *, overwrites: bool = False
 ) -> WriteOptions:
-    """The options of a DataFrame writer; `fields` are the DataFrame's columns with Spark's names of their types. Raises
-    ConfigurationError: an option is unknown, is missing or cannot be read, or the columns do not fit."""
+    """`fields` are the DataFrame's columns with Spark's names of their types. Raises ConfigurationError: an option is
+    unknown, is missing or cannot be read, or the columns do not fit."""
     given = {name.lower(): value for name, value in options.items()}
     expect_known(given, NAMES)
     if not given.get("path"):
@@ -102,7 +101,7 @@ def parse_write_options(
 
 
 def _derived(fields: Mapping[str, str], primary_key: tuple[str, ...]) -> dict[str, str]:
-    """Columns of a table from those of the DataFrame; columns of a key cannot be NULL."""
+    """A table's columns from those of the DataFrame; key columns cannot be NULL."""
     found = {}
     for name, kind in fields.items():
         if name in CHANGE_EXTRA_COLUMNS:
@@ -136,7 +135,7 @@ def _check(options: WriteOptions, fields: Mapping[str, str]) -> None:
             raise ConfigurationError(f"the DataFrame has no column {missing[0]}, which {options.table} has")
     if options.has_gtids and options.creates_tables:
         raise ConfigurationError("option createTables needs GTIDs of its own: leave column _gtid out")
-    try:  # here, and not when the tasks are done and their runs are merged
+    try:  # not after tasks are done and merged
         LogLimits(max_file_bytes=options.max_file_bytes, state_interval_bytes=options.state_interval_bytes)
     except ConfigurationError as error:
         raise ConfigurationError(f"options maxFileBytes and stateIntervalBytes: {error}") from None

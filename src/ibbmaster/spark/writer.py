@@ -1,4 +1,4 @@
-"""The writer as Spark wants it; what it decides is in `write_options` and `log_writing`."""
+"""The writer as Spark wants it; `write_options` and `log_writing` decide."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runs(WriterCommitMessage):
-    """The files that one task has written."""
+    """The files that one task wrote."""
 
     paths: tuple[str, ...]
 
 
 class IbbWriter(DataSourceArrowWriter):
-    """Writes a DataFrame as a log. Tasks and driver must see the same directory."""
+    """Tasks and driver must see the same directory."""
 
     def __init__(self, options: WriteOptions) -> None:
         self._options = options

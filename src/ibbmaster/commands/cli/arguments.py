@@ -1,4 +1,4 @@
-"""What several commands ask of their arguments before they begin."""
+"""What several commands ask of their arguments first."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
 
 
 def expect_log(directory: Path | str) -> None:
-    """Raises IbbMasterError, before long work begins: there is no readable log."""
+    """Raises IbbMasterError before long work: no log is readable."""
     import ibbmaster
 
-    with ibbmaster.open(directory) as log, contextlib.suppress(FormatError):  # damage is for the job to name, or skip
+    with ibbmaster.open(directory) as log, contextlib.suppress(FormatError):  # the job names damage, or skips it
         if not log.files:
             raise StoreError(f"{directory}: no binlog files (binlog-000000.ibb and so on)")
 
 
 def expect_readable(files: Iterable[Path]) -> None:
-    """Raises StoreError, before long work begins: a file cannot be read."""
+    """Raises StoreError before long work: a file cannot be read."""
     for path in files:
         if not isinstance(path, ObjectPath) and not os.access(path, os.R_OK):
             raise StoreError(f"{path} cannot be read")
 
 
 def expect_writable(directory: Path) -> None:
-    """Raises StoreError, before long work begins: a directory cannot be written, nor made in one that can."""
+    """Raises StoreError before long work: a directory cannot be written, nor made."""
     if isinstance(directory, ObjectPath):
         from ibbmaster.storage.disk.uploading import expect_nothing_at
 
@@ -54,12 +54,12 @@ def expect_writable(directory: Path) -> None:
 
 
 def open_to_change(directory: Path) -> BinlogStore:
-    """The store for a command to change; a full disk is an error at once."""
+    """A full disk is an error at once."""
     from ibbmaster.api.stores import existing_store
 
     return existing_store(directory, {"full_disk_retry_s": 0})
 
 
 def report(args: argparse.Namespace, facts: Mapping[str, object], *lines: str) -> None:
-    """Print the facts of a command as one JSON object with `--json`, else these lines."""
+    """Print facts as one JSON object with `--json`, else these lines."""
     print(json.dumps(facts) if args.json else "\n".join(lines))

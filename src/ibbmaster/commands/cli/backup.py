@@ -11,7 +11,6 @@ from .progress import progress
 
 
 def run(args: argparse.Namespace) -> int:
-    """Copy, and print the end of the copy."""
     with ibbmaster.open(args.directory) as log:
         load_for_work(log.stored_bytes)
         with progress(total=sum(file.size for file in log.files)) as bar:

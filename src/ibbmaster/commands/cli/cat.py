@@ -24,11 +24,10 @@ from ibbmaster.sqltext.table_name import parse_table_name
 from .chosen import chosen_part
 from .progress import progress, signalled
 
-WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes that it reads meanwhile
+WORK_OF_BYTE = 8  # what the reference takes to print one, in bytes read meanwhile
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the log."""
     if (args.format == "csv") != (args.table is not None):
         raise ConfigurationError("--format csv has the changes of one table: name it with --table, as shop.orders")
     with ibbmaster.open(
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _following(is_wanted: bool) -> Iterator[Callable[[], bool]]:
-    """Whether to continue: with --follow SIGINT and SIGTERM end it after the transaction being written."""
+    """Whether to continue: with --follow SIGINT and SIGTERM end it after the current transaction."""
     has_ended = threading.Event()
     numbers = (signal.SIGINT, signal.SIGTERM) if is_wanted else ()
     with signalled(lambda number, frame: has_ended.set(), *numbers):
@@ -85,7 +84,7 @@ def _schema_text(path: Path | None) -> str:
         return ""
     try:
         text = path.read_text("utf-8")
-        declarations_of(text, f"--schema: {path}")  # so that an error has its name
+        declarations_of(text, f"--schema: {path}")
         return text
     except (OSError, UnicodeDecodeError) as error:
         problem = error.strerror if isinstance(error, OSError) else "is not text in UTF-8"

@@ -1,4 +1,4 @@
-"""The part of a log that the flags of stages choose."""
+"""The part of a log chosen by flags of stages."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from ibbmaster.logs.stages.options import StageOptions, expect_tables, given_sta
 
 
 def chosen_stages(args: argparse.Namespace) -> StageOptions:
-    """The flags of stages, for `Log.through`."""
+    """For `Log.through`."""
     said: Any = {name: getattr(args, name) for name, *_ in stage_options()}
     return said  # type: ignore[no-any-return]
 
 
 def chosen_part(log: ibbmaster.Log, args: argparse.Namespace) -> ibbmaster.Log:
-    """The part of a log that the flags of stages choose; notes go to standard error. Raises ConfigurationError: an
-    option cannot be used with this log, or a pattern matches no table; PositionError, FormatError,
-    ClassicFormatError, StoreError: as `Log.groups`."""
+    """Notes go to standard error. Raises ConfigurationError: an option cannot be used with this log, or a pattern
+    matches no table; PositionError, FormatError, ClassicFormatError, StoreError: as `Log.groups`."""
     given = given_stages(chosen_stages(args))
     if not given:
         return log

@@ -36,7 +36,6 @@ STEM = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}", re.ASCII)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Convert, and say what was done."""
     sources: list[Path] = args.source
     is_traditional = holds_traditional(sources[0])
     to = args.to or (IBB if is_traditional else TRADITIONAL)
@@ -128,7 +127,7 @@ def _import(args: argparse.Namespace) -> int:
                 made = import_groups(source, disk, append=args.append, progress=bar.reach, **_sizes(args))
         finally:
             disk.close()
-            if is_new and not any(directory.iterdir()):  # refused before anything was written
+            if is_new and not any(directory.iterdir()):
                 directory.rmdir()
     report(args, _as_json(made), *_lines(made, directory))
     return 0
@@ -148,7 +147,6 @@ def _source(paths: list[Path], stack: ExitStack) -> ClassicReader | LogRead:
 
 
 def _written(made: ImportReport | ConversionReport, files: Sequence[str], directory: Path, origin: str = "") -> str:
-    """What came into which files, in a line."""
     into = f"{directory / files[0]}{'' if len(files) == 1 else f' to {files[-1]}'}"
     return f"{made.group_count} event groups with {made.event_bytes} bytes{origin} -> {into}"
 

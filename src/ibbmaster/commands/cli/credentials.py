@@ -1,7 +1,6 @@
-"""Where a command finds its user and password: options, files, the environment, a my.cnf.
+"""Where a command finds user and password.
 
-The first that is given wins: the option, the `…_FILE` variable, the plain variable, the
-section `[ibbmaster]` of a my.cnf-style file.
+The first wins: the option, the `…_FILE` variable, the plain variable, section `[ibbmaster]` of a my.cnf-style file.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
 
 
 def add_arguments(parser: argparse._ActionsContainer) -> None:
-    """Add the options of commands with an account."""
     group = parser.add_argument_group(
         "account",
         f"Also from {USER_VARIABLE} and {PASSWORD_VARIABLE}, or from files named by {USER_VARIABLE}_FILE and "
@@ -35,8 +33,7 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
 
 
 def find_account(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
-    """User name and password, each from the first place that has it; `repl` and no password otherwise. Raises
-    ConfigurationError: a file named for them cannot be read."""
+    """User and password; `repl` and no password otherwise. Raises ConfigurationError: a named file is unreadable."""
     section = _read_section(args.defaults_file) if args.defaults_file else {}
     user = _first(args.user, _from_environment(environment, USER_VARIABLE), section.get("user"), "repl")
     password = _first(

@@ -25,7 +25,6 @@ REPLICA_TIMEOUT_S = 60
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve, follow, print what arrived."""
     with ibbmaster.serve(args.directory, user=USER, password=PASSWORD) as primary:
         print(f"ibbmaster serves {args.directory} on {address(primary.host, primary.port)}\n")
         show_changes(primary.port)
@@ -53,7 +52,7 @@ def replica(version: str) -> Iterator[RealReplica]:
 
 
 def show_changes(port: int) -> None:
-    """Read the log with python-mysql-replication and print its first row changes."""
+    """Print the first row changes that python-mysql-replication reads."""
     from pymysqlreplication import BinLogStreamReader
     from pymysqlreplication.event import MariadbGtidEvent
     from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent

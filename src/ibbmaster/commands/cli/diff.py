@@ -30,12 +30,11 @@ from . import credentials
 from .chosen import chosen_stages
 
 PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
-SERVER_ID = 4_000_000_002  # as a replica of a primary; that of a stream of Spark is another
+SERVER_ID = 4_000_000_002
 EXIT_DIFFERENT = 1
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare, and print what differs."""
     ignored = _ignored(args.ignore)
     with ExitStack() as stack:
         first, second = (_groups(text, args, stack) for text in (args.first, args.second))
@@ -62,7 +61,7 @@ def _ignored(text: str) -> frozenset[Ignored]:
 
 
 def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[ComparedGroup]:
-    """The transactions of one side that the flags choose."""
+    """One side's chosen transactions."""
     given = given_stages(chosen_stages(args))
     named = PRIMARY.fullmatch(text)
     if named is None or Path(text).exists():

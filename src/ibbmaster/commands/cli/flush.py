@@ -8,7 +8,6 @@ from .arguments import open_to_change
 
 
 def run(args: argparse.Namespace) -> int:
-    """Flush, and print the new active file."""
     with open_to_change(args.directory) as store:
         known = store.state().domain_ids
         store.flush(delete_domain_ids=args.delete_domain)

@@ -19,7 +19,6 @@ from .seek import seek_facts
 
 
 def run(args: argparse.Namespace) -> int:
-    """Read the log, and print its facts."""
     path: Path = args.log
     file_no = parse_file_name(path.name) if path.is_file() else None
     with ibbmaster.open(path if file_no is None else path.parent) as log:

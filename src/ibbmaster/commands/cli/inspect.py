@@ -34,7 +34,6 @@ from ibbmaster.storage.ibb.scan import page_chunks
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the header, the totals or the chunks."""
     file_no = parse_file_name(args.file.name)
     if file_no is not None:
         if args.offset is not None:
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _traditional(path: Path) -> Iterator[dict[str, Any]]:
-    """The head of a traditional file, then totals over its events."""
+    """The head of a traditional file, then totals."""
     counts: dict[str, int] = {}
     gtids: list[Any] = []
     with closing(ClassicBinlog([path])) as engine:
@@ -77,7 +76,7 @@ def _traditional(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _events(path: Path, offset: int) -> Iterator[dict[str, Any]]:
-    """The events of a traditional file from an offset on, as SHOW BINLOG EVENTS lists them."""
+    """A traditional file's events from an offset on, as SHOW BINLOG EVENTS lists them."""
     with closing(ClassicBinlog([path])) as engine:
         [file] = engine.files()
         if offset < 0:
@@ -97,7 +96,6 @@ def _events(path: Path, offset: int) -> Iterator[dict[str, Any]]:
 
 
 def _file(disk: Any, file_no: int) -> Iterator[dict[str, Any]]:
-    """Header, then totals over the pages."""
     yield from _page(disk, file_no, 0)
     counts: dict[str, int] = {}
     used = 0
@@ -146,7 +144,7 @@ def _read_page(disk: Any, file_no: int, page_no: int) -> bytes | None:
 
 
 def _described(chunk: Chunk) -> dict[str, Any]:
-    """A chunk in words, with the subject of a record that begins here."""
+    """In words, with the subject of a record that begins here."""
     name = RecordType(chunk.record_type).name.lower().replace("_", " ")
     parts = {(True, True): "record", (True, False): "record begins", (False, False): "record goes on"}
     line: dict[str, Any] = {name: parts.get((chunk.is_first, chunk.is_last), "record ends")}
@@ -165,7 +163,7 @@ def _described(chunk: Chunk) -> dict[str, Any]:
 
 
 def _gtid(chunk: Chunk) -> Any:
-    """The GTID of a commit record whose first chunk holds it whole."""
+    """Of a commit record whose first chunk holds it whole."""
     if chunk.record_type != RecordType.COMMIT or not chunk.is_first:
         return None
     try:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from ibbmaster.tables.arrow.read_options import ReadOptions
 
-REWRITTEN = "; all of its rows were written anew"  # after the verdict on a table
+REWRITTEN = "; all of its rows were written anew"
 SHOWN_ROWS = 20
 OF_SPARK = 'Spark reads changes by format("ibb"): docs/spark.md, "Tables as Parquet"'
 
 
 class _OfSpark(argparse.Action):
-    """Options of the engine that snapshots do without now; `--engine arrow` is what they have."""
+    """Options that snapshots do without now; `--engine arrow` is what they have."""
 
     def __call__(self, parser: object, namespace: object, values: object, option: str | None = None) -> None:
         if (option, values) != ("--engine", "arrow"):
@@ -36,7 +36,7 @@ class _OfSpark(argparse.Action):
 
 
 def add_options_of_spark(snapshot: argparse.ArgumentParser) -> None:
-    """Add options that earlier versions had, so that they name the way out."""
+    """Earlier versions had these options; they name the way out."""
     snapshot.add_argument(*("--engine", "--master", "--conf", "--archives"), action=_OfSpark, help=argparse.SUPPRESS)
 
 
@@ -72,7 +72,6 @@ def run_snapshot(args: argparse.Namespace) -> int:
 
 
 def options_of(args: argparse.Namespace) -> ReadOptions:
-    """The options of a snapshot."""
     with needed_for("lake snapshot"):
         import pyarrow  # noqa: F401  # wanted by what is imported later
 
@@ -90,19 +89,18 @@ def options_of(args: argparse.Namespace) -> ReadOptions:
 
 
 def each_row(table: pa.Table) -> Iterator[dict[str, object]]:
-    """The rows of a table; moments are in UTC, without a zone."""
+    """Moments are in UTC, without a zone."""
     for batch in table.to_batches(max_chunksize=10_000):
         for row in batch.to_pylist():
             yield {name: without_zone(value) for name, value in row.items()}
 
 
 def without_zone(value: object) -> object:
-    """A moment in UTC without the zone."""
     return value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
 
 
 def run_maintain(args: argparse.Namespace) -> int:
-    """Bring the tables of a lake to the end of a log; 1 if one of them is not exact."""
+    """Bring a lake's tables to a log's end; 1 if one is not exact."""
     from ibbmaster.lake.maintain.target import LIBRARIES, directory_of, scheme_of
     from ibbmaster.lake.placing import check_free
 
@@ -137,7 +135,7 @@ def run_maintain(args: argparse.Namespace) -> int:
             print(f"removed {name}, which a killed run has left")
     are_exact = all(state.is_exact or state.is_gone for state in found.tables.values())
     if not are_exact and args.kind != "changes":
-        sys.stdout.flush()  # what it speaks of comes first, where both go to one place
+        sys.stdout.flush()  # the tables come first, where both go to one place
         print(
             "ibbmaster: a table that is not exact begins anew with a dump of a later position: --base", file=sys.stderr
         )
@@ -154,7 +152,6 @@ def as_json(value: object) -> object:
 
 
 def show(names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table."""
     cells = [[str(name) for name in names], *([text_of(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:
@@ -164,7 +161,6 @@ def show(names: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
 
 
 def text_of(value: object) -> str:
-    """A value in a table for people."""
     if value is None:
         return "NULL"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""`ibbmaster`: finds the command, runs it, and turns our errors into one line and an exit code."""
+"""`ibbmaster`: finds and runs the command, and turns our errors into one line and an exit code."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ibbmaster.extras import needed_for
 from ibbmaster.facts import rows_of
 from .options import ALIASES, add_command, add_options
 
-PLUGINS = "ibbmaster.commands"  # entry points: name = module with `run`, beside tables as ours
-GC_THRESHOLDS = (50_000, 20, 50)  # modules, and a thousand waiting replicas, are many objects and no garbage
+PLUGINS = "ibbmaster.commands"
+GC_THRESHOLDS = (50_000, 20, 50)  # modules and a thousand waiting replicas are no garbage
 EXIT_FAILURE = 1
-EXIT_UNUSABLE = 2  # the command could not do its work; argparse uses the same for wrong options
-EXIT_INTERRUPTED = 130  # what shells report for SIGINT
+EXIT_UNUSABLE = 2  # argparse uses the same for wrong options
+EXIT_INTERRUPTED = 130
 
 DESCRIPTION = (
     "A MariaDB replication primary without a MariaDB server: serves .ibb binlog files to replicas and CDC clients."
@@ -31,7 +31,7 @@ EPILOG = "`ibbmaster COMMAND --help` tells more about a command."
 
 
 class _CommandsFormatter(argparse.HelpFormatter):
-    """Makes the column of the help as wide as the longest command, also before Python 3.13."""
+    """Makes the help's column as wide as the longest command, also before Python 3.13."""
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
@@ -41,7 +41,7 @@ class _CommandsFormatter(argparse.HelpFormatter):
 
 
 def build_parser(command: str) -> argparse.ArgumentParser:
-    """The parser of a command; without one of that name, of the names of all commands."""
+    """The parser of a command; without one of that name, of all commands' names."""
     parser = argparse.ArgumentParser(
         prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
     )
@@ -62,7 +62,7 @@ def build_parser(command: str) -> argparse.ArgumentParser:
     added = add_command(subparsers, command, packages[command])
     added.set_defaults(run=functools.partial(_run, modules[command]))
     add_options(added, command, packages[command])
-    with contextlib.suppress(FileNotFoundError):  # not every command has examples
+    with contextlib.suppress(FileNotFoundError):
         examples = pkgutil.get_data(packages[command], f"examples/{command}.txt") or b""
         added.epilog, added.formatter_class = examples.decode(), argparse.RawDescriptionHelpFormatter
     _know_themselves(parser)
@@ -75,7 +75,7 @@ def _run(module: str, args: argparse.Namespace) -> int:
 
 
 def _know_themselves(parser: argparse.ArgumentParser) -> None:
-    """Let arguments name their command: the innermost one."""
+    """Let arguments name their innermost command."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
@@ -84,7 +84,7 @@ def _know_themselves(parser: argparse.ArgumentParser) -> None:
 
 
 def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """As `parse_args` of the parser, but unknown arguments show the usage of their command."""
+    """As `parse_args`, but unknown arguments show the usage of their command."""
     given = sys.argv[1:] if arguments is None else arguments
     words = [word for word in given if not word.startswith("-")]
     for command, instead in rows_of(__package__, "gone"):
@@ -97,7 +97,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code."""
+    """Returns the exit code."""
     try:
         with needed_for("this command"):
             args = parse_arguments(arguments)
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-    except BrokenPipeError:  # the reader of our output has gone, as `head` does
+    except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILURE
     except (IbbMasterError, ModuleNotFoundError, OSError) as error:
@@ -116,10 +116,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def program() -> int:
     """A whole process: `main` with a quick start and end."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # nothing here is for the threads that NumPy would start
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads for nothing
     gc.set_threshold(*GC_THRESHOLDS)
     code = main()
-    gc.freeze()  # the process ends: what it leaves need not be searched for cycles
+    gc.freeze()  # what is left need not be searched for cycles
     return code
 
 

@@ -1,4 +1,4 @@
-"""Commands and their options as the parser knows them, from the tables `commands` and `options` beside this."""
+"""Commands and options for the parser, from the tables `commands` and `options` beside this."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     Subparsers: TypeAlias = argparse._SubParsersAction[Any]
     Taker: TypeAlias = argparse._ActionsContainer
 
-ALIASES = {"replay": "serve"}  # other words for commands
+ALIASES = {"replay": "serve"}
 JOBS_MAX = 1024
-ONE_OF = "one of"  # in place of a heading: one of these options has to be given, and no other of them
+ONE_OF = "one of"  # as a heading: exactly one of these options has to be given
 _KIND = re.compile(r"(?P<type>[^ ?*+!]+)(?P<again> again)?(?P<nargs>[?*+]?)(?P<is_needed>!?)")
 
 
 def add_command(subparsers: Subparsers, name: str, package: str = __package__) -> argparse.ArgumentParser:
-    """Add a command of a package, or a job of one by both their names; without options."""
+    """A command of a package, or a job by both its names; without options."""
     [(_, text, description)] = [row for row in rows_of(package, "commands") if row[0] == name]
     aliases = [alias for alias, command in ALIASES.items() if command == name]
     added: argparse.ArgumentParser = subparsers.add_parser(name.split()[-1], aliases=aliases, help=text)
@@ -35,7 +35,6 @@ def add_command(subparsers: Subparsers, name: str, package: str = __package__) -
 
 
 def add_options(parser: Taker, command: str, package: str = __package__) -> None:
-    """Add the options of a command of a package."""
     takers: dict[str, Taker] = {NULL: parser}
     for name, heading, words, kind, *cells in rows_of(package, "options"):
         if name != command:
@@ -65,7 +64,7 @@ def _settings(kind: str, *cells: str) -> dict[str, Any]:
 
 
 def add_named(parser: Taker, options: Iterable[NamedOption]) -> None:
-    """Add a flag, below its heading, for each option whose flag is not added in another way."""
+    """Flags, below their headings, of options that are not added otherwise."""
     takers: dict[str | None, Taker] = {None: parser}
     for named in options:
         heading = named.option.group
@@ -94,7 +93,7 @@ def _add_named(parser: Taker, named: NamedOption) -> None:
 
 
 def _add_of_others(taker: Any, words: str) -> None:
-    """Add options of another module, which is loaded for them."""
+    """Load another module for its options."""
     match words:
         case "@account":
             from .credentials import add_arguments
@@ -133,12 +132,12 @@ def _add_lake_jobs(parser: argparse.ArgumentParser) -> None:
 
 
 def written_directory(text: str) -> Path:
-    """A directory for files. Raises ConfigurationError: it is in an object store."""
+    """Raises ConfigurationError: the directory is in an object store."""
     return local_place(text, "this command")
 
 
 def size(text: str) -> int:
-    """A number of bytes, perhaps with K, M, G or T."""
+    """Perhaps with K, M, G or T."""
     from ibbmaster.sizes import parse_size
 
     try:
@@ -148,7 +147,6 @@ def size(text: str) -> int:
 
 
 def job_count(text: str) -> int:
-    """A number of threads."""
     if not text.isascii() or not text.isdigit() or not 1 <= int(text[:9]) <= JOBS_MAX:
         raise argparse.ArgumentTypeError(f"{text[:20]!r}: expected a number from 1 to {JOBS_MAX}")
     return int(text)

@@ -13,7 +13,7 @@ from typing import Any
 
 
 class ProgressBar:
-    """Shows progress, as more, or as a part of a total; nothing before the total is known."""
+    """Shows progress, as more, or as a part of a total, once that is known."""
 
     def __init__(self, draws: bool, total: int | None, options: dict[str, object]) -> None:
         self._draws = draws
@@ -23,12 +23,10 @@ class ProgressBar:
             self.reach(0, total)
 
     def add(self, count: int) -> None:
-        """Advance by this amount."""
         if self._bar is not None:
             self._bar.update(count)
 
     def reach(self, done: int, total: int) -> None:
-        """This much of the total is done."""
         if self._bar is None and self._draws:
             self._bar = importlib.import_module("tqdm").tqdm(total=total, leave=False, **self._options)
         if self._bar is not None:
@@ -44,7 +42,7 @@ class ProgressBar:
 def progress(
     unit: str = "B", *, label: str | None = None, total: int | None = None, is_wanted: bool = True
 ) -> Iterator[ProgressBar]:
-    """A bar on a terminal where tqdm is installed; bytes are shown with prefixes."""
+    """A bar on a terminal if tqdm is installed; bytes have prefixes."""
     options: dict[str, object] = {"desc": label, "unit": unit, "unit_scale": unit == "B", "unit_divisor": 1024}
     draws = is_wanted and sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
     with contextlib.closing(ProgressBar(draws, total, options)) as found:
@@ -53,7 +51,7 @@ def progress(
 
 @contextlib.contextmanager
 def interruptible(advance: Callable[[int], object]) -> Iterator[Callable[[int], object]]:
-    """`advance` for worker threads: after ^C each of them ends at its next call, as the main thread does."""
+    """`advance` for worker threads: after ^C each ends at its next call, as the main thread does."""
     has_ended = threading.Event()
 
     def advance_or_end(count: int) -> None:
@@ -71,7 +69,7 @@ def interruptible(advance: Callable[[int], object]) -> Iterator[Callable[[int], 
 
 @contextlib.contextmanager
 def signalled(handler: Callable[[int, Any], object], *numbers: signal.Signals) -> Iterator[bool]:
-    """Let a handler have signals; yields False outside of the main thread, which alone can do so."""
+    """Let a handler have signals; yields False outside of the main thread, which alone can."""
     if threading.current_thread() is not threading.main_thread():
         yield False
         return

@@ -10,7 +10,6 @@ from .arguments import open_to_change, report
 
 
 def run(args: argparse.Namespace) -> int:
-    """Purge, and print the removed files."""
     before = None if args.before is None else parse_time("--before", args.before).seconds
     request = purge_request(args.to, before, args.max_total)
     with open_to_change(args.directory) as store:

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 
     async def record() -> Recording:
         listeners = await listen_on(*listen)
-        recording = Recording(args.to, args.source)  # nothing is made for an address that is taken
+        recording = Recording(args.to, args.source)  # not made for an address that is taken
         one_by_one = trio.CapacityLimiter(1)
         relay = Relay(
             source,
@@ -60,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def parse_source(text: str) -> tuple[str, int]:
-    """Split `HOST`, `HOST:PORT`, or `[IPv6]:PORT`. Raises ConfigurationError: the host is missing, or the port out
-    of range."""
+    """`HOST`, `HOST:PORT`, or `[IPv6]:PORT`. Raises ConfigurationError: the host is missing, or the port out of
+    range."""
     host, port = text, str(DEFAULT_PORT)
     if text.startswith("[") and text.endswith("]"):
         host = text[1:-1]

@@ -12,7 +12,7 @@ from .arguments import open_to_change, report
 
 
 def run(args: argparse.Namespace) -> int:
-    """Recover and print the end of the log, or salvage and print the losses."""
+    """Recover and print the log's end, or salvage and print losses."""
     if args.salvage is not None:
         return salvage(args)
     with open_to_change(args.directory) as store:
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def salvage(args: argparse.Namespace) -> int:
-    """Write what can be read to a new directory; 1 if something is lost."""
+    """Write what is readable to a new directory; 1 if something is lost."""
     new: Path = args.salvage
     with made_at_once(new) as staging:
 

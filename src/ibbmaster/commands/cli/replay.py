@@ -27,7 +27,7 @@ async def play(
     announce: Callable[[RunningPrimary], None],
     read_again: Callable[[], CheckedOptions],
 ) -> None:
-    """Play until SIGINT or SIGTERM; with `--at-end close` until all was sent."""
+    """Until SIGINT or SIGTERM; with `--at-end close` until all was sent."""
     chosen = staged_log(opened, checked.stages)
     pace = args.pace or "original"
     played = chosen.played(pace, rounds=args.loop, starts_when_read=args.start_when_connected)
@@ -46,7 +46,7 @@ async def play(
 
 
 async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> None:
-    """Show the progress of the recording, and report its end."""
+    """Show progress, and report the end."""
     player = played.player
     shown = sys.stderr.isatty()
     count, has_ended = 0, False
@@ -69,7 +69,7 @@ async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> Non
 
 
 def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
-    """One line: the last GTID, the time in the recording, the rate, the number of replicas."""
+    """Last GTID, time in the recording, rate, number of replicas."""
     player = played.player
     followed = f"{replicas} replica{'s' * (replicas != 1)}"
     if player.last_time is None:
@@ -80,7 +80,7 @@ def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
 
 
 async def _step(played: PlayedView) -> None:
-    """Make one transaction due for each line of input, or as many as it says."""
+    """Make a transaction due for each line of input, or as many as it says."""
     while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
         text = line.strip()
         if text and not text.isdecimal():

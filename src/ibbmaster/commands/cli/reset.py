@@ -10,7 +10,6 @@ from .arguments import open_to_change
 
 
 def run(args: argparse.Namespace) -> int:
-    """Reset, and print what is left."""
     if not args.yes:
         raise ConfigurationError(f"every binlog file in {args.directory} would be removed: add --yes to do it")
     with open_to_change(args.directory) as store:

@@ -19,7 +19,6 @@ from ibbmaster.logs.log.time_search import TimeStart, is_date, is_time, parse_ti
 
 
 def run(args: argparse.Namespace) -> int:
-    """Seek, and print the plan or the refusal."""
     if (args.position is None) == (args.time is None):
         raise ConfigurationError("expected a GTID position, or --time TIME, and not both")
     with _opened(args.directory) as (engine, files):
@@ -44,7 +43,7 @@ def _opened(path: Path) -> Iterator[tuple[LogEngine, LogFiles]]:
     if file_no_of(path) is None:
         with opened_files(path) as files:
             yield files.engine, files
-    else:  # of one file as a part of its log more is needed
+    else:
         with ibbmaster.open(path) as log:
             yield log.engine, log.stored
 
@@ -63,7 +62,7 @@ def _time_as_json(start: TimeStart) -> dict[str, Any]:
 
 
 def seek_facts(found: Start) -> dict[str, Any]:
-    """The start of a dump and the search for it, or the refusal, for programs."""
+    """The start of a dump and the search for it, or the refusal."""
     answer: dict[str, Any] = {"position": str(found.position)}
     if found.place is None:
         return answer | {"refused": found.refusal, "explanation": found.reason}

@@ -33,7 +33,7 @@ OTHER_FILES = 512  # binlog files, blocks in the cache, and what a process needs
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serve until SIGINT or SIGTERM; SIGHUP reads the files of accounts and of the certificate again."""
+    """Until SIGINT or SIGTERM; SIGHUP reads files of accounts and of the certificate again."""
     if (args.directory is None) == (args.scenario is None):
         raise ConfigurationError("expected a directory of binlogs, or --scenario FILE, and not both")
     if args.at_once and args.scenario is None:
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_scenario(args: argparse.Namespace) -> int:
-    """Serve a scenario until a signal or its control socket ends it."""
+    """Until a signal or the control socket ends it."""
     from ibbmaster.testkit.control import ControlSocket
     from ibbmaster.testkit.scenario import read_scenario
 
@@ -92,9 +92,8 @@ def _run_scenario(args: argparse.Namespace) -> int:
 
 
 def open_log(args: argparse.Namespace, *, is_played: bool = False) -> Log:
-    """The log of a directory: only read unless the directory is to be owned, which excludes playing it. Raises
-    BusyError: it is to be owned, and another process writes there; ConfigurationError: options exclude each other,
-    or cannot be used as given."""
+    """Only read unless the directory is to be owned, which excludes playing it. Raises BusyError: it is to be owned,
+    and another process writes there; ConfigurationError: options exclude each other, or cannot be used as given."""
     options = WritingOptions(
         expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=args.replicas_needed
     )
@@ -109,19 +108,19 @@ def open_log(args: argparse.Namespace, *, is_played: bool = False) -> Log:
 
 
 def begin_log(*, is_verbose: bool) -> None:
-    """Log to standard error; only our own lines are verbose. Records lack thread, process and place in the code,
-    which would take half their time."""
+    """Log to standard error; only our own lines are verbose. Records lack thread, process and place in the code, which
+    would take half their time."""
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging._srcfile = None  # as logging/__init__.py says how to leave out the place
+    logging._srcfile = None  # leaves out the place, as logging/__init__.py says
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
     if is_verbose:
         logging.getLogger("ibbmaster").setLevel(logging.DEBUG)
 
 
 def allow_open_files(connections: int) -> None:
-    """Let this process have that many connections, as far as the system allows."""
+    """Allow that many connections, as far as the system does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * connections + OTHER_FILES  # a replica may hold a block in a file of its own
+    wanted = 2 * connections + OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
         limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))
@@ -132,14 +131,12 @@ def allow_open_files(connections: int) -> None:
 
 
 def read_options(args: argparse.Namespace) -> CheckedOptions:
-    """The options of serving, checked before a file is touched. Raises ConfigurationError: one cannot be used as
-    given."""
+    """Checked before a file is touched. Raises ConfigurationError: one cannot be used."""
     return check_options(**serving_options(args))
 
 
 def serving_options(args: argparse.Namespace) -> ServingOptions:
-    """The options for `ibbmaster.serve`. Raises ConfigurationError: the address or a file with an account cannot be
-    used."""
+    """For `ibbmaster.serve`. Raises ConfigurationError: the address or an account's file cannot be used."""
     host, port = parse_listen(args.listen)
     user, password = credentials.find_account(args)
     said: Any = {"host": host, "port": port, "user": user, "password": password}
@@ -148,7 +145,7 @@ def serving_options(args: argparse.Namespace) -> ServingOptions:
 
 
 def parse_listen(text: str) -> tuple[str, int]:
-    """Split `HOST:PORT`, `[IPv6]:PORT` or `:PORT`. Raises ConfigurationError: the port is missing, or out of range."""
+    """`HOST:PORT`, `[IPv6]:PORT` or `:PORT`. Raises ConfigurationError: the port is missing, or out of range."""
     host, separator, port = text.rpartition(":")
     if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ConfigurationError(f"--listen {text!r}: expected HOST:PORT, as in {DEFAULT_LISTEN}")
@@ -156,7 +153,7 @@ def parse_listen(text: str) -> tuple[str, int]:
 
 
 def announce(primary: RunningPrimary, *, as_json: bool) -> None:
-    """Print the address of the primary, and what to type on a replica."""
+    """Print the primary's address, and what to type on a replica."""
     host, port, options = primary.host, primary.port, primary.options
     if as_json:
         print(json.dumps({"host": host, "port": port, "server_id": options.server_id}), flush=True)

@@ -9,11 +9,10 @@ from ibbmaster.kernel.loading import load_for_work
 from .arguments import report
 from .progress import interruptible, progress
 
-BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
+BLOCK_SIZE = 512  # bytes, in which the system counts
 
 
 def run(args: argparse.Namespace) -> int:
-    """Verify, and list the faults."""
     faults: list[str] = []
     notes: list[str] = []
     with opened_files(args.directory) as files:

@@ -1,7 +1,8 @@
-"""Compares two streams of transactions, domain by domain: what only one has, and what differs.
+"""Compares two streams of transactions by domain: what only one has, and what differs.
 
-A side is a log or a running primary. The order of domains among each other does not count: each server has its own. A
-waiting transaction keeps a digest of each event, not its bytes."""
+A side is a log or a running primary. The order among domains does not count: each server has its own. A waiting
+transaction keeps digests of events, not their bytes.
+"""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +26,7 @@ ONLY_IN_FIRST, ONLY_IN_SECOND, EVENTS = "only in first", "only in second", "even
 
 
 class ReadGroup:
-    """A transaction of a log; its events are read again each time."""
+    """Of a log; its events are read again each time."""
 
     def __init__(self, group: Group) -> None:
         self.gtid: Gtid = group.gtid
@@ -41,7 +42,7 @@ class ReadGroup:
 
 
 class SentGroup:
-    """A transaction that a primary sends, once."""
+    """Sent by a primary, once."""
 
     def __init__(self, group: EventGroup) -> None:
         assert group.gtid is not None
@@ -60,23 +61,21 @@ ComparedGroup = ReadGroup | SentGroup
 
 
 class Summed(NamedTuple):
-    """A waiting transaction."""
-
     group: ComparedGroup
     events: Sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDifference:
-    """What only one log has, or differs in both."""
+    """What only one log has, or differs."""
 
-    gtid: Gtid  # of the transaction; where the logs have another server there, that of the first
+    gtid: Gtid  # where the logs have another server there, that of the first
     kind: str  # "only in first", "only in second", "events" (one has more), or the type of the event that differs
-    event_no: int | None = None  # which event of those that count, from 0; None where one has no such transaction
-    part: str = ""  # of the event: "time", "server id", "flags", "body from byte N"; empty where it cannot be read
-    first: str = ""  # the transaction, or the event, in the first log, for people; empty where there is none
+    event_no: int | None = None  # among events that count, from 0; None without such a transaction
+    part: str = ""  # "time", "server id", "flags", "body from byte N"; empty where unreadable
+    first: str = ""  # the transaction, or the event, for people; empty where there is none
     second: str = ""  # likewise
-    first_place: str = ""  # where the transaction is in each log
+    first_place: str = ""
     second_place: str = ""
 
 
@@ -92,7 +91,7 @@ class Comparison:
     kinds: dict[str, int] = field(default_factory=lambda: defaultdict(int))
 
     def __iter__(self) -> Iterator[LogDifference]:
-        """The differences, in the order in which both logs reach them. Raises EventError: an event is damaged."""
+        """In the order in which both logs reach them. Raises EventError: an event is damaged."""
         for found in self._found():
             if found is None:
                 self.equal += 1
@@ -163,7 +162,7 @@ class Comparison:
             raise EventError(f"group {group.gtid} at {group.place()}: {error}") from None
 
     def _described(self, summed: Summed, number: int) -> tuple[bytes, str]:
-        """The compared bytes of an event, and the event for people; only its type if it cannot be read again."""
+        """The compared bytes of an event, and its text; only its type if it cannot be read again."""
         if number >= len(summed.events):
             return b"", ""
         for found, (event, kept) in enumerate(self.essence.of_group(summed.group.data())):
@@ -185,7 +184,7 @@ def _part(mine: bytes, theirs: bytes) -> str:
 
 
 def lines_of(differences: Iterable[LogDifference], names: tuple[str, str], show: Callable[[str], str]) -> Iterator[str]:
-    """The differences for people, a line or three each; `names` are those of the logs, `show` makes text printable."""
+    """For people, a line or three each; `names` are the logs', `show` makes text printable."""
     for one in differences:
         if one.event_no is None:
             name, place = names[one.kind == ONLY_IN_SECOND], one.first_place or one.second_place
@@ -202,5 +201,5 @@ def logged_groups(log: Log) -> Iterator[ReadGroup]:
 
 
 def sent_groups(primary: PrimaryAddress, after: GtidPosition) -> Iterator[SentGroup]:
-    """What a primary has logged by now, after a position. Raises SourceError: it refuses, or breaks off."""
+    """Logged by now, after a position. Raises SourceError: the primary refuses, or breaks off."""
     return map(SentGroup, groups_between(primary, after, logged_position(primary)))

@@ -41,11 +41,11 @@ TABLES_KEPT = 10_000  # by the bytes of their TABLE_MAP events
 NOT_OF_TABLES = "(no table)"  # DDL of databases, programs and accounts
 NOT_UNDERSTOOD = "(not understood)"
 
-Sizes = list[tuple[int | None, int]]  # bytes of each column's values; where None stands, bytes of the length before one
+Sizes = list[tuple[int | None, int]]  # bytes of each column's values; after None, of the length before one
 
 
 class TableReading:
-    """A table as a TABLE_MAP event has it; `sizes` is None if a column is of an unknown type."""
+    """A table of a TABLE_MAP; `sizes` is None if a column's type is unknown."""
 
     def __init__(self, event: bytes) -> None:
         self.schema = decode_table_schema(event)
@@ -54,7 +54,7 @@ class TableReading:
         self._plans: dict[bytes, Sizes] = {}
 
     def rows_and_size(self, event: bytes, large: LargeRows) -> tuple[int, int]:
-        """The rows of a row event, and its bytes without compression. Raises EventError."""
+        """Rows, and bytes without compression. Raises EventError."""
         header = decode_rows_header(event)
         assert self.sizes is not None
         if header.column_count != len(self.sizes):
@@ -83,7 +83,7 @@ class TableReading:
 
 
 def sizes_of(schema: TableSchema) -> Sizes | None:
-    """How long values are in each column of a table; None if one is unknown."""
+    """Of values in each column; None if one is unknown."""
     try:
         kinds = [(kind_of(column), column) for column in schema.columns]
         return [(kind.fixed_size(column), kind.length_size(column)) for kind, column in kinds]
@@ -92,15 +92,13 @@ def sizes_of(schema: TableSchema) -> Sizes | None:
 
 
 class GroupCounter:
-    """Counts groups into statistics."""
-
     def __init__(self, statistics: LogStatistics) -> None:
         self.statistics = statistics
         self._large = large_rows()
         self._tables: dict[bytes, TableReading] = {}
 
     def take(self, group: EventGroup, file_name: Callable[[int], str]) -> None:
-        """Count a group, or a server start. Raises EventError, which names the group, and errors of the file."""
+        """A group, or a server start. Raises EventError, which names the group, and errors of the file."""
         if group.gtid is None:
             take_start(self.statistics, group)
             return
@@ -148,7 +146,7 @@ class GroupCounter:
 
 
 class _EventSums:
-    """The events of one group as they pass: number and bytes of each type, and the tables they name."""
+    """The events of a group as they pass: number and bytes by type, and the tables they name."""
 
     def __init__(self) -> None:
         self.counts: Counter[int] = Counter()
@@ -186,7 +184,7 @@ def take_start(statistics: LogStatistics, group: EventGroup) -> None:
 
 
 def take_statement(statistics: LogStatistics, event: bytes) -> None:
-    """Count a statement of a group that may hold DDL. Raises EventError: the event is damaged."""
+    """Of a group that may hold DDL. Raises EventError: the event is damaged."""
     statement = decode_statement(event)
     if not statement.has_effect:
         return

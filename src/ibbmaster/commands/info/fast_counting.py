@@ -1,4 +1,4 @@
-"""Counts the content of a log by kernels, many groups at once. The reference: `ibbmaster.commands.info.counting`."""
+"""Counts a log's content by kernels, many groups at once. The reference: `ibbmaster.commands.info.counting`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ IS_QUERY = np.isin(np.arange(TYPES), QUERIES)
 
 
 class BatchCounter:
-    """Counts batches of events into statistics; a group may continue in the next one."""
+    """A group may continue in the next batch."""
 
     def __init__(self, statistics: LogStatistics, kernels: Kernels) -> None:
         self.statistics = statistics
@@ -58,7 +58,7 @@ class BatchCounter:
         self._type_sizes = np.zeros(TYPES, dtype=np.int64)
 
     def take(self, batch: EventBatch) -> int:
-        """Count a batch; returns the bytes of its events. Raises EventError, which names the group."""
+        """Returns the bytes of events. Raises EventError, which names the group."""
         if not len(batch.groups):
             return 0
         sizes = np.ascontiguousarray(batch.events[:, EventColumn.SIZE])
@@ -79,7 +79,7 @@ class BatchCounter:
         return int(sizes.sum())
 
     def finish(self) -> None:
-        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
+        """Raises EventError: the log ends inside the fragments of a row event."""
         for _ in self._rows.finish():
             pass
         if self._held is not None:
@@ -96,7 +96,7 @@ class BatchCounter:
                 take_statement(self.statistics, batch.event(number))
 
     def _take_groups(self, run: _Run, batch: EventBatch | None) -> None:
-        """Count groups that are in `batch`, or one that is known wholly."""
+        """Groups of `batch`, or one that is known wholly."""
         if not len(run.rows):
             return
         first = self.statistics.groups
@@ -115,7 +115,7 @@ class BatchCounter:
 
     def _take_times(self, run: _Run) -> None:
         statistics, times = self.statistics, run.rows[:, GroupColumn.TIMESTAMP]
-        firsts = np.concatenate([[0], np.flatnonzero(np.diff(times)) + 1])  # groups at which the second changes
+        firsts = np.concatenate([[0], np.flatnonzero(np.diff(times)) + 1])
         counts, sizes = np.diff(np.append(firsts, len(times))), np.add.reduceat(run.sizes, firsts)
         for second, count, size in zip(times[firsts].tolist(), counts.tolist(), sizes.tolist(), strict=True):
             statistics.time_line.add(second, count, size)
@@ -151,7 +151,7 @@ class BatchCounter:
 
 
 class _Run(NamedTuple):
-    """Consecutive groups with the sums of their events; `tables` is what is known of the first one's."""
+    """Consecutive groups with sums of their events; `tables` are known ones of the first."""
 
     rows: Any  # see GroupColumn
     events: Any
@@ -207,12 +207,12 @@ def _names_in(batch: EventBatch, group: int) -> frozenset[str]:
 
 
 class _CountedTables(RowReader):
-    """Knows tables as their TABLE_MAP events have them; leaves out those whose rows have no known length."""
+    """Knows tables as their TABLE_MAPs; leaves out those whose rows have no known length."""
 
     def __init__(self, statistics: LogStatistics) -> None:
         super().__init__(large=large_rows())
         self._statistics = statistics
-        self.names: list[str] = []  # of every table that was asked for, in that order
+        self.names: list[str] = []
 
     def decoder(self, event: bytes, place: SchemaPlace = UNPLACED) -> TableDecoder | None:
         schema = decode_table_schema(event)
@@ -223,8 +223,6 @@ class _CountedTables(RowReader):
 
 
 class RowSums(RowColumns):
-    """Counts changes of rows, and makes no record batches."""
-
     def __init__(self, statistics: LogStatistics, kernels: Kernels) -> None:
         self._statistics = statistics
         self._known = _CountedTables(statistics)
@@ -249,7 +247,7 @@ class RowSums(RowColumns):
             self._give_up(self._row_of(event))
 
     def _give_up(self, row: int) -> None:
-        """The rows of a table have no known length: leave them out from here on."""
+        """Leave out a table whose rows have no known length."""
         self._statistics.table(self._known.names[row]).is_counted = False
         self._tables.maps[row, MapColumn.IS_WANTED] = 0
 

@@ -20,8 +20,8 @@ Facts = dict[str, object]
 
 
 def log_info(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> Facts:
-    """The content of a log, or of one of its `.ibb` files. `on_bytes` receives the bytes of further events. Raises
-    EventError, FormatError, ClassicFormatError: the log is damaged; StoreError: there is none, or it cannot be read."""
+    """A log, or one of its `.ibb` files. `on_bytes` receives the bytes of further events. Raises EventError,
+    FormatError, ClassicFormatError: the log is damaged; StoreError: there is none, or it is unreadable."""
     if not log.files:
         raise StoreError(f"{log.path}: no binlog files (binlog-000000.ibb and so on)")
     names = {file.name for file in log.files if file_no in (None, file.file_no)}
@@ -44,7 +44,7 @@ def log_info(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda
 
 
 def summarize(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> LogStatistics:
-    """Read every group of a log, or those that end in one of its `.ibb` files; by kernels where that pays."""
+    """Every group, or those that end in an `.ibb` file; by kernels where that pays."""
     kernels = load() if has_numpy() and do_pay(log.stored_bytes) else None
     statistics = LogStatistics()
     with kernel_source(log.engine) as source:
@@ -78,7 +78,7 @@ def _count_groups(source: GroupSource, ranges: list[LogRange], statistics: LogSt
 
 
 def statistics_facts(statistics: LogStatistics) -> Facts:
-    """Statistics as numbers and texts; times are UTC."""
+    """Times are UTC."""
     pause = statistics.longest_pause
     return {
         "groups": statistics.groups,

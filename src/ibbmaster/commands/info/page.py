@@ -20,7 +20,7 @@ STYLE = Path(__file__).with_name("page.css")
 
 
 def page(facts: dict[str, Any]) -> str:
-    """The page for the result of `log_info`; with `seek` in it also where a replica begins, and how that was found."""
+    """The page for `log_info`; with `seek` in it also where a replica begins, and how that was found."""
     parts = [
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" '
         f'content="{SECURITY}"><meta name="viewport" content="width=device-width,initial-scale=1">',
@@ -40,7 +40,7 @@ def page(facts: dict[str, Any]) -> str:
 
 
 def _text(value: object) -> str:
-    """A value as printable text without markup."""
+    """Printable, without markup."""
     return html.escape(printable(str(value)))
 
 

@@ -12,17 +12,15 @@ from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.types import EventType, type_name
 
 LARGEST = 10  # groups that are listed
-GAPS_MAX = 100  # in the sequence numbers of a domain, that are listed; all are counted
-TABLES_MAX = 100_000  # that are counted each by itself
+GAPS_MAX = 100  # of a domain that are listed; all are counted
+TABLES_MAX = 100_000
 GROUP_TABLES_MAX = 20  # named of a large group
-SPANS_MAX = 512  # of the time line; twice as long ones where they would be more
+SPANS_MAX = 512
 COMPRESSED = frozenset(one for one in EventType if "COMPRESSED" in one.name)
 OTHER_TABLES = "(other tables)"
 
 
 class ChangeSum(StrEnum):
-    """Kinds of changes that are counted for each table."""
-
     INSERT = "insert"
     UPDATE = "update"
     DELETE = "delete"
@@ -31,8 +29,8 @@ class ChangeSum(StrEnum):
 
 @dataclass(slots=True)
 class TableSum:
-    """The changes of one table: `counts` are rows, of DDL statements; `sizes` bytes of the uncompressed row events, of
-    DDL those of statements. Unless it `is_counted`, the length of some column's values is unknown."""
+    """`counts` are rows, of DDL statements; `sizes` bytes of uncompressed row events, of DDL those of statements.
+    Unless it `is_counted`, a column's values have unknown length."""
 
     counts: Counter[ChangeSum] = field(default_factory=Counter)
     sizes: Counter[ChangeSum] = field(default_factory=Counter)
@@ -41,8 +39,6 @@ class TableSum:
 
 
 class SequenceGap(NamedTuple):
-    """Missing sequence numbers between two groups of a domain."""
-
     after: Gtid
     before: Gtid
 
@@ -53,7 +49,7 @@ class SequenceGap(NamedTuple):
 
 @dataclass(slots=True)
 class PairSum:
-    """What one server logged in one domain."""
+    """One server's share of a domain."""
 
     groups: int
     size: int
@@ -63,7 +59,7 @@ class PairSum:
 
 @dataclass(slots=True)
 class DomainSum:
-    """What was logged in one domain; `steps_back` counts groups whose number is not above the one before."""
+    """`steps_back` counts groups whose number is not above the one before."""
 
     first: Gtid
     last: Gtid
@@ -92,7 +88,7 @@ class DomainSum:
 
 
 class GroupSum(NamedTuple):
-    """One group; ordered by size, and of equal ones the earlier is the larger."""
+    """Ordered by size; of equal ones the earlier is larger."""
 
     size: int  # bytes of its events
     turn: int  # minus its number in the log
@@ -104,8 +100,6 @@ class GroupSum(NamedTuple):
 
 
 class TimeGap(NamedTuple):
-    """The time between two consecutive groups."""
-
     seconds: int
     after: Gtid
     before: Gtid
@@ -113,7 +107,7 @@ class TimeGap(NamedTuple):
 
 
 class Timeline:
-    """Groups and bytes by time, in spans that get longer as the log does."""
+    """Groups and bytes, in spans that get longer as the log does."""
 
     def __init__(self) -> None:
         self.span_s = 1
@@ -134,17 +128,18 @@ class Timeline:
             self.spans[number // 2] = known[0] + groups, known[1] + size
 
     def rows(self) -> Iterator[tuple[int, int, int]]:
-        """When each span with groups begins, in seconds since 1970, with its groups and bytes."""
+        """The beginning of each span with groups, in seconds since 1970, its groups and bytes."""
         for number in sorted(self.spans):
             yield number * self.span_s, *self.spans[number]
 
 
 class LogStatistics:
-    """Sums over the groups of a log.
+    """Sums over a log's groups.
 
     `groups`, `events` and `size` (bytes of events without checksums) are of all; `types` and `type_sizes` by event
-    type; `first` and `last` GTID and time in the order of the log; `earliest` and `latest` seconds since 1970;
-    `clock_steps_back` counts groups older than the one before; `servers` their starts by version."""
+    type; `first` and `last` GTID and time in the log's order; `earliest` and `latest` seconds since 1970;
+    `clock_steps_back` counts groups older than the one before; `servers` starts by version.
+    """
 
     def __init__(self) -> None:
         self.groups = self.events = self.size = 0
@@ -182,12 +177,12 @@ class LogStatistics:
         self.last = gtid, timestamp
 
     def take_pause(self, pause: TimeGap) -> None:
-        """The longest of some pauses; of equal ones the first counts."""
+        """Of equal ones the first counts."""
         if self.longest_pause is None or pause.seconds > self.longest_pause.seconds:
             self.longest_pause = pause
 
     def take_gtid(self, gtid: Gtid, size: int) -> None:
-        """The GTID of the next group of its domain, whose events have `size` bytes."""
+        """Of the next group of its domain, whose events have `size` bytes."""
         domain = self.domains.get(gtid.domain_id)
         if domain is None:
             domain = self.domains[gtid.domain_id] = DomainSum(first=gtid, last=gtid)
@@ -199,7 +194,7 @@ class LogStatistics:
         domain.take_pair(gtid.server_id, PairSum(groups=1, size=size, first=gtid.seq_no, last=gtid.seq_no))
 
     def large_size(self) -> int:
-        """The size that a group must exceed to be among the largest."""
+        """A group among the largest must exceed this."""
         return self._largest[0].size if len(self._largest) == LARGEST else -1
 
     def take_large(self, group: GroupSum) -> None:
@@ -218,7 +213,7 @@ class LogStatistics:
         found.sizes[kind] += size
 
     def table(self, name: str) -> TableSum:
-        """The sums of a table, or of all that are too many."""
+        """The sums of a table, or of all too many ones."""
         found = self.tables.get(name)
         if found is None:
             if len(self.tables) >= TABLES_MAX:
@@ -238,6 +233,6 @@ class LogStatistics:
         return self.types[EventType.ANNOTATE_ROWS]
 
     def types_by_name(self) -> dict[str, tuple[int, int]]:
-        """Events and their bytes, by name of the type; the most bytes first."""
+        """The most bytes first."""
         order = sorted(self.types, key=lambda one: (-self.type_sizes[one], one))
         return {type_name(one): (self.types[one], self.type_sizes[one]) for one in order}

@@ -13,12 +13,11 @@ FILES_SHOWN = 40
 
 
 def text_lines(facts: Facts) -> Iterator[str]:
-    """The lines; no character in them moves a terminal's cursor or changes its colours."""
+    """No character moves a terminal's cursor or changes its colours."""
     return map(printable, _lines(facts))
 
 
 def size_text(size: int) -> str:
-    """Bytes with a unit that makes them short."""
     value, unit = float(size), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if value < 1024:
@@ -136,7 +135,7 @@ def _cut(text: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[object]], *, right: set[int]) -> Iterator[str]:
-    """Columns as wide as their widest cell; those of numbers are aligned right."""
+    """Columns as wide as their widest cell; numbers are aligned right."""
     cells = [[printable(str(cell)) for cell in row] for row in rows]
     yield ""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]

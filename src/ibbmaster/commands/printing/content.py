@@ -1,4 +1,4 @@
-"""The content of a group as every text of it says it: statements that took effect, and changes of rows."""
+"""A group's content as every text has it: effective statements, and changes of rows."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ibbmaster.replication.event.rows.column import TableSchema
 from ibbmaster.replication.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
 from ibbmaster.replication.event.types import EventType
 
-FRAME = ("BEGIN", "COMMIT", "XA START", "XA END")  # say no more than the GTID event and the end of the group
+FRAME = ("BEGIN", "COMMIT", "XA START", "XA END")  # say no more than GTID event and group end
 FRAME_SIZE = max(map(len, FRAME))
 
 
 class Printer(ABC):
-    """Makes the text of a log; by default nothing before the first group and after the last."""
+    """Makes a log's text; by default nothing before and after groups."""
 
     def begin(self) -> bytes:
         return b""
@@ -31,14 +31,14 @@ class Printer(ABC):
 
     @abstractmethod
     def group(self, group: Group) -> Iterator[bytes]:
-        """The text of a group, in pieces; groups come in the order of the log. Raises EventError: it has no text."""
+        """In pieces; groups come in order. Raises EventError: it has no text."""
 
 
 class ChangeLines(Printer):
-    """Prints a line for each change, in UTF-8."""
+    """A line for each change, in UTF-8."""
 
     def __init__(self, *, keeps_bytes: bool = False) -> None:
-        """With `keeps_bytes` values that cannot be read are printed as their bytes, instead of an error."""
+        """With `keeps_bytes` unreadable values are their bytes, not an error."""
         self.keeps_bytes = keeps_bytes
 
     def group(self, group: Group) -> Iterator[bytes]:
@@ -47,41 +47,39 @@ class ChangeLines(Printer):
 
     @abstractmethod
     def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
-        """The lines of a group that begins at a place, without their line feeds."""
+        """Of a group that begins at a place, without line feeds."""
 
 
 class RowItem(NamedTuple):
-    """A change of one row."""
-
     table: TableSchema
     change: Change
 
 
 class StatementItem(NamedTuple):
-    """A statement that took effect; `is_ddl` where its GTID event says so."""
+    """It took effect; `is_ddl` where its GTID event says so."""
 
     statement: LoggedStatement
     is_ddl: bool
 
 
 class GroupContent:
-    """A group to print; `head` is its GTID event. Raises EventError: the GTID event is damaged."""
+    """`head` is its GTID event. Raises EventError: that is damaged."""
 
     def __init__(self, group: Group, *, keeps_bytes: bool = False) -> None:
-        """With `keeps_bytes` a value that cannot be read is an `UndecodableValue`, not an error."""
+        """With `keeps_bytes` an unreadable value is an `UndecodableValue`, not an error."""
         self.timestamp = group.timestamp
         self._group = group
         self._keeps_bytes = keeps_bytes
         self._contents = group.contents()
         first = next(self._contents)
-        assert isinstance(first, Event)  # every group begins with its GTID event
+        assert isinstance(first, Event)
         try:
             self.head: GtidEvent = decode_gtid_event(first.data)
         except EventError as error:
             raise self._here(error) from None
 
     def items(self) -> Iterator[RowItem | StatementItem]:
-        """Its changes and statements, in order; may be read once. Raises EventError, UndecodableError."""
+        """In order, once. Raises EventError, UndecodableError."""
         for item in self._contents:
             if isinstance(item, Event):
                 try:
@@ -101,7 +99,7 @@ class GroupContent:
 
 
 def statement_of(event: bytes, head: GtidEvent) -> LoggedStatement | None:
-    """The effective statement of an event of a group, unless it only ends the group. Raises EventError."""
+    """An event's effective statement, unless it only ends the group. Raises EventError."""
     event_type = event[TYPE_OFFSET]
     if event_type == EventType.XA_PREPARE:
         return LoggedStatement(f"XA PREPARE {head.xid}", database="", thread_id=0, sql_mode=0, has_effect=True)
@@ -121,7 +119,7 @@ def _expect_readable(change: Change) -> None:
 
 @contextlib.contextmanager
 def placed(group: Group) -> Iterator[None]:
-    """Add the place of a group to an error about it, which names it."""
+    """Add a group's place to an error that names it."""
     try:
         yield
     except EventError as error:

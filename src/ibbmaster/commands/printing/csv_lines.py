@@ -1,4 +1,4 @@
-"""The changes of one table as CSV, with the columns of its last shape: docs/printing.md."""
+"""One table's changes as CSV, with the columns of its last shape: docs/printing.md."""
 
 import re
 from collections.abc import Iterator
@@ -12,22 +12,22 @@ from ibbmaster.tables.arrow.shape import field_name
 from .content import GroupContent, Printer, RowItem
 
 OWN_COLUMNS = ("_gtid", "_commit_ts", "_change_type", "_change_no", "_absent")
-QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')  # what readers would take for something else
+QUOTED = re.compile(r'[",\r\n]|^\s|\s$|^$')
 TABLES_SHOWN = 8
 
 
 class CsvLines(Printer):
-    """Prints the changes of one table; its groups are read in the table's last shape."""
+    """Groups are read in the table's last shape."""
 
     def __init__(self, table: str, *, keeps_bytes: bool = False) -> None:
-        """`table` is `database.table`, as the log has it; `keeps_bytes` as that of `ChangeLines`."""
+        """`table` is `database.table`, as in the log; `keeps_bytes` as in `ChangeLines`."""
         self._table = table
         self._keeps_bytes = keeps_bytes
         self._columns: list[str] = []
-        self._others: dict[str, None] = {}  # tables that were seen
+        self._others: dict[str, None] = {}
 
     def end(self) -> bytes:
-        """Nothing. Raises ConfigurationError: no row of the table has come."""
+        """Raises ConfigurationError: no row of the table came."""
         if not self._columns:
             names = sorted(self._others)
             more = f" and {len(names) - TABLES_SHOWN} more" if len(names) > TABLES_SHOWN else ""
@@ -36,7 +36,7 @@ class CsvLines(Printer):
         return b""
 
     def group(self, group: Group) -> Iterator[bytes]:
-        """A line for each image of a row, with its line feed, in UTF-8; first the names. Raises EventError."""
+        """A line for each image, in UTF-8; first the names. Raises EventError."""
         content = GroupContent(group, keeps_bytes=self._keeps_bytes)
         gtid, time = str(content.head.gtid), time_text(content.timestamp)
         number = 0
@@ -53,7 +53,7 @@ class CsvLines(Printer):
                     number += 1
 
     def _names(self, table: TableSchema) -> bytes:
-        """The first line, once. Raises EventError: the columns have no names, or others than before."""
+        """The first line, once. Raises EventError: columns have no names, or others than before."""
         columns = [column.name for column in table.columns]
         if columns == self._columns:
             return b""
@@ -71,7 +71,7 @@ class CsvLines(Printer):
 
 
 def line_of(cells: list[str | None]) -> bytes:
-    """A line of CSV: NULL is nothing, an empty text two quotes."""
+    """NULL is nothing, an empty text two quotes."""
     texts = ("" if cell is None else _quoted(cell) for cell in cells)
     return (",".join(texts) + "\n").encode("utf-8", "surrogateescape")
 

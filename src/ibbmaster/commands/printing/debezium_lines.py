@@ -1,5 +1,5 @@
-"""Prints changes in the envelope of Debezium's MariaDB connector, as JSON without schemas, a row a line:
-docs/printing.md. Values have the connector's default forms."""
+"""Changes in the envelope of Debezium's MariaDB connector, as JSON without schemas, a row a line: docs/printing.md.
+Values have the connector's default forms."""
 
 import base64
 import datetime
@@ -20,19 +20,19 @@ OPERATIONS = {"insert": "c", "update": "u", "delete": "d"}
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
 DAY_US = 86_400_000_000
-MILLISECONDS_MAX = 3  # digits of a second in a DATETIME that is given in milliseconds
-NEAR_ZERO = "0000"  # how dates begin that are none
+MILLISECONDS_MAX = 3  # digits of a second of a DATETIME in milliseconds
+NEAR_ZERO = "0000"
 TEMPLATE = Path(__file__).with_name("envelope.json").read_text().replace("$version", __version__)
-#: The connector's envelope as JSON in pieces: each second one is the name of a value.
+# The envelope as JSON in pieces: each second one names a value.
 ENVELOPE = re.split(r'"\$(\w+)"', json_text(json.loads(TEMPLATE)))
 LINE = "".join(f"%({piece})s" if place % 2 else piece for place, piece in enumerate(ENVELOPE))  # has no %
 
 
 class DebeziumLines(ChangeLines):
-    """Prints changes of rows; statements have no line."""
+    """Statements have no line."""
 
     def __init__(self, file_name: Callable[[int], str], *, keeps_bytes: bool = False) -> None:
-        """`file_name` returns the name of a file of the log by its number."""
+        """`file_name` names a file by its number."""
         super().__init__(keeps_bytes=keeps_bytes)
         self._file_name = file_name
 
@@ -57,7 +57,7 @@ class DebeziumLines(ChangeLines):
 
 
 def _row(table: TableSchema, row: Row | None) -> str:
-    """All columns of the table; those that the image lacks are null."""
+    """Columns that the image lacks are null."""
     return json_text(
         None if row is None else {one.name: connect_value(one, row.get(one.name)) for one in table.columns}
     )
@@ -72,12 +72,12 @@ def connect_value(column: Column, value: object) -> object:
 
 def form_of(column: Column) -> str:
     """How kernels write a column: "number" of a date that may be NULL, "zoned" text, "bytes", "raw" if only the
-    reference can, "unscaled" and "bits"; others as in other formats."""
+    reference can, "unscaled" and "bits"; else as in other formats."""
     if column.kind in _OF_KIND and column.has_old_format:
         return "raw"
     match column.kind:
         case ValueKind.DATE | ValueKind.DATETIME:
-            return "number" if column.is_nullable else "raw"  # what is no date is 0 in a column without NULL
+            return "number" if column.is_nullable else "raw"  # without NULL, no date is 0
         case ValueKind.TIMESTAMP:
             return "zoned"
         case ValueKind.BINARY if not column.is_compressed:
@@ -107,10 +107,10 @@ def _decimal(column: Column, value: object) -> str:
 
 
 def _date(column: Column, value: object) -> int | None:
-    """Of a DATE days since 1970, of a DATETIME milliseconds or microseconds."""
+    """DATE: days since 1970; DATETIME: milliseconds or microseconds."""
     try:
         moment = datetime.datetime.fromisoformat(str(value))
-    except ValueError:  # an impossible one, as 0000-00-00 and 2026-02-31
+    except ValueError:
         return None if column.is_nullable else 0
     microseconds = (moment - EPOCH) // MICROSECOND
     if not has_clock(column):

@@ -1,7 +1,5 @@
-"""A log as lines of text, read and written by kernels: no Python object for a row, except for unusual values.
-
-The references: the printers of the formats.
-"""
+"""A log as lines of text by kernels: no Python object for a row, except for unusual values. The references: the
+printers of the formats."""
 
 from __future__ import annotations
 
@@ -47,15 +45,15 @@ from .line_plan import LineBuffers, Piece, PieceValue, Steps, unusual_groups
 
 STATEMENTS = (*STATEMENT_TYPES, EventType.XA_PREPARE)
 OUT_SLACK = 1 << 12
-LARGE_BATCH = 1 << 26  # bytes of events of which few rows are written at once
+LARGE_BATCH = 1 << 26  # bytes of events whose rows are written a few at a time
 FEW_ROWS = 64
 HEAD_VALUE_MAX = 64  # bytes
 FRAMES_MAX = 256
-BODY_OFFSET = 19 + 4 + 4  # of a QUERY event, after what says who ran it and for how long
+BODY_OFFSET = 19 + 4 + 4  # of a QUERY event, after who ran it and for how long
 
 
 class _Group(NamedTuple):
-    """The group that a batch ends with, for the next one."""
+    """The group that ends a batch, for the next one."""
 
     identity: tuple[int, ...]
     note: str
@@ -63,10 +61,10 @@ class _Group(NamedTuple):
 
 
 class LineColumns(RowColumns):
-    """Makes lines of changes and statements; yields buffers of lines in place of record batches."""
+    """Makes lines of changes and statements; yields buffers of lines, not record batches."""
 
     READS_EVERY_COLUMN = True
-    _programs: Any  # the first step and how many, for each kind of row event
+    _programs: Any  # the first step and how many, by kind of row event
     _program_count: int
 
     def __init__(
@@ -80,12 +78,12 @@ class LineColumns(RowColumns):
         self._head_bytes = [sum(len(piece.text.encode()) + HEAD_VALUE_MAX for piece in pieces) for pieces in heads]
         boundaries = task.versions.boundaries()
         super().__init__(task.fields, row_reader(task), task.options.zero_dates, kernels, boundaries)
-        self.side_numbers: dict[int, int] = {}  # of columns, by their numbers in their tables
+        self.side_numbers: dict[int, int] = {}  # by column number
         self._line_state = np.zeros(LineField.SIZE, dtype=np.int64)
         self._last: _Group | None = None
         self._heads: Any = np.zeros(0, dtype=np.uint8)
         self._head_offsets: Any = np.zeros(1, dtype=np.int64)
-        self._frames: dict[bytes, None] = {}  # what QUERY events have that have no line
+        self._frames: dict[bytes, None] = {}  # of QUERY events without a line
 
     @property
     def _no_table(self) -> int:
@@ -98,7 +96,7 @@ class LineColumns(RowColumns):
         return RowTables(None, None, self._reader, self._zero_dates, reading=self._form.reading)
 
     def record_batches(self, batch: EventBatch) -> Iterator[Any]:
-        """The lines of a batch of events, in buffers of whole lines. Raises EventError."""
+        """Lines, in buffers of whole ones. Raises EventError."""
         self._begin_groups(batch)
         self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
         for plain in self._plain.of(batch):
@@ -129,7 +127,7 @@ class LineColumns(RowColumns):
             )
 
     def _notes_of(self, batch: EventBatch) -> dict[int, str]:
-        """The notes on the groups of a batch; keeps the last one for the next batch."""
+        """Notes on groups; keeps the last one for the next batch."""
         notes: dict[int, str] = {}
         if self._last is not None and self._last.identity == batch.identity(0):
             notes[0] = self._last.note
@@ -175,7 +173,7 @@ class LineColumns(RowColumns):
         yield from self._of_part(replace(batch, events=batch.events[start:end]))
 
     def _statement_line(self, batch: EventBatch, number: int, event: bytes) -> tuple[int, str] | None:
-        """The head of the line of a statement, and the text after its number; None: it has no line."""
+        """The head of a statement's line, and the text after its number; None: it has no line."""
         head = self._head_of(batch, int(batch.events[number, EventColumn.GROUP]))
         with batch.naming_group(number):
             statement = statement_of(event, head)
@@ -191,7 +189,7 @@ class LineColumns(RowColumns):
         return bytes(self._heads[start:end]) + f"{count}{text}".encode()
 
     def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
-        """All rows at once; large ones a few at a time, as the reference may have to write their values."""
+        """All rows at once; large ones a few at a time, as the reference may write their values."""
         if len(batch.data) <= LARGE_BATCH:
             yield 0, count
             return
@@ -221,7 +219,7 @@ class LineColumns(RowColumns):
         self._program_count = self._tables.variant_count
 
     def pieces(self, variant: int, forced: Collection[int] = ()) -> list[Piece]:
-        """The pieces of the lines of a kind of row event; the reference writes columns in `forced`."""
+        """The reference writes columns in `forced`."""
         decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
         assert decoder is not None
         table = decoder.schema
@@ -247,13 +245,13 @@ class LineColumns(RowColumns):
         return sorted(set((steps[steps[:, LineColumn.OP] == LineOp.SIDE, LineColumn.SLOT] // 2).tolist()))
 
     def program(self, variant: int, forced: frozenset[int]) -> tuple[int, int]:
-        """The steps of the lines of a kind of row event, with columns that the reference writes."""
+        """The steps of a kind of row event, with columns that the reference writes."""
         if (variant, forced) not in self._forced:
             self._forced[variant, forced] = self._steps.add(self.pieces(variant, forced))
         return self._forced[variant, forced]
 
     def texts(self, batch: EventBatch, variant: int, number: int, rows: Any) -> Any:
-        """The values of a column in some rows, as the reference writes them, in UTF-8. Raises EventError."""
+        """A column in some rows, as the reference writes it, in UTF-8. Raises EventError."""
         import pyarrow as pa
 
         decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
@@ -316,18 +314,18 @@ class LineColumns(RowColumns):
 
 
 class SideTexts:
-    """The texts of the reference in some rows, `start` the first; `variants` has their kinds of row events."""
+    """The reference's texts in some rows, `start` the first; `variants` has their kinds of row events."""
 
     def __init__(self, maker: LineColumns, batch: EventBatch, programs: Any, variants: Any, start: int) -> None:
         self._maker = maker
         self._batch = batch
         self._variants = variants
         self._start = start
-        self.programs = programs  # of the lines of each kind of row event
+        self.programs = programs  # by kind of row event
         self._forced: dict[int, frozenset[int]] = {}
-        self._columns: dict[int, Any] = {}  # of texts, by the number of the column
-        self.offsets: Any = np.zeros((1, 1), dtype=np.int64)  # a row for each column of texts: where each begins
-        self.data: Any = np.zeros(1, dtype=np.uint8)  # their bytes
+        self._columns: dict[int, Any] = {}
+        self.offsets: Any = np.zeros((1, 1), dtype=np.int64)  # for each column of texts: where each begins
+        self.data: Any = np.zeros(1, dtype=np.uint8)
         present = np.unique(variants).tolist()
         wanted = [(variant, number) for variant in present for number in maker.sides_of(variant)]
         for variant, number in wanted:
@@ -336,7 +334,7 @@ class SideTexts:
             self._arrange()
 
     def add(self, row: int, number: int) -> None:
-        """Let the reference write a column of the kind of row event of some row."""
+        """Let the reference write a column of the kind of row event of a row."""
         variant = int(self._variants[row - self._start])
         if not self._forced:
             self.programs = self.programs.copy()
@@ -364,7 +362,7 @@ class SideTexts:
 
 
 class FastLines:
-    """The lines of a log, or of a span of it, in runs of whole groups. `position` is where the last run begins."""
+    """Lines of a log, or of a span, in runs of whole groups. `position` is where the last run begins."""
 
     def __init__(self, log: Log, kernels: Kernels, form: LineFormat, span: LogSpan | None = None) -> None:
         self._span = span
@@ -375,8 +373,8 @@ class FastLines:
         self._pending: EventBatch | None = None
 
     def runs(self) -> Iterator[Iterator[Any]]:
-        """Each run is a sequence of writable buffers, valid until the next run; read it whole before that. Raises
-        IbbMasterError: something is damaged; the current run is incomplete. The reference says what it is."""
+        """Sequences of writable buffers, each valid until the next; read them whole before. Raises IbbMasterError:
+        something is damaged; the current run is incomplete. The reference says what it is."""
         freeze()
         self._log.bring_to_files()
         self._log.stored.expect_whole()

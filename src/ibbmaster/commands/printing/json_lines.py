@@ -1,4 +1,4 @@
-"""Prints a log as JSON, one change a line. The fields: docs/printing.md."""
+"""A log as JSON, one change a line. The fields: docs/printing.md."""
 
 import base64
 import json
@@ -20,12 +20,12 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators
 
 
 def json_text(value: object) -> str:
-    """Compact JSON without any character that a terminal would obey."""
+    """Without any character that a terminal would obey."""
     return UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", _ENCODER.encode(value))
 
 
 def json_value(value: object) -> object:
-    """A value of a row for JSON: numbers with all digits, decimals and dates as text, bytes as base64."""
+    """Numbers with all digits, decimals and dates as text, bytes as base64."""
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, UndecodableValue):
@@ -40,8 +40,6 @@ def json_row(row: Row | None) -> dict[str, object] | None:
 
 
 class JsonLines(ChangeLines):
-    """Prints groups as lines of JSON."""
-
     def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
         begin = head_text(content.head, content.timestamp)
         for number, item in enumerate(content.items()):

@@ -37,7 +37,7 @@ def image(
     *,
     is_after: bool,
 ) -> list[Piece]:
-    """An image as an object with these columns; missing ones are null."""
+    """An object with these columns; missing ones are null."""
     pieces = [Piece("{")]
     for number in numbers:
         column = table.columns[number]
@@ -48,14 +48,14 @@ def image(
 
 
 class JsonFormat:
-    """One change a line; each format says to kernels how it reads and writes."""
+    """Says to kernels how it reads and writes."""
 
     def reading(self, column: Column) -> Reading:
-        """How to read the values of a column. Raises ValueError: values of this type are unreadable."""
+        """Raises ValueError: values of this type are unreadable."""
         return line_reading_of(column)
 
     def heads(self, file_name: str) -> Sequence[Sequence[Piece]]:
-        """The parts that all lines of a group of a file share, without values."""
+        """What lines of a group of a file share, without values."""
         return [
             [
                 Piece('{"gtid":"', PieceValue(LineOp.GTID)),
@@ -72,7 +72,7 @@ class JsonFormat:
         return text if xid is None else f'{text},"xid":"{xid}"'
 
     def line(self, table: TableSchema, kind: int, before: Sequence[int], after: Sequence[int]) -> Sequence[Piece]:
-        """The line of a change; its images have these columns, none where there is no image."""
+        """Images have these columns, none without an image."""
         old = [] if kind == INSERT else before
         new = before if kind == INSERT else after
         return [
@@ -92,13 +92,11 @@ class JsonFormat:
         return json_text(json_value(value))
 
     def statement(self, statement: LoggedStatement, *, is_ddl: bool) -> tuple[int, str] | None:
-        """The line of a statement: the head before its number, and the text after it; None: it has no line."""
+        """The head before the number, and the text after it; None: no line."""
         return 0, f",{statement_text(statement, is_ddl=is_ddl)}\n"
 
 
 class DebeziumFormat:
-    """A row a line."""
-
     def reading(self, column: Column) -> Reading:
         match form_of(column):
             case "bits":

@@ -1,4 +1,4 @@
-"""The lines of a format as steps for kernels: texts, values, and texts of the reference."""
+"""A format's lines as steps for kernels: texts, values, and texts of the reference."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -23,7 +23,7 @@ OUT_BYTES = 4 << 20  # in one piece
 
 
 class PieceValue(NamedTuple):
-    """How a kernel writes the values of a column."""
+    """How a kernel writes a column's values."""
 
     op: LineOp
     first: int = 0
@@ -31,14 +31,14 @@ class PieceValue(NamedTuple):
     opening: str = ""
     closing: str = ""
     null: str = "null"
-    choices: Sequence[str | None] = ()  # what it chooses among, in place of FIRST; None for what is for the reference
+    choices: Sequence[str | None] = ()  # what it chooses among; None: the reference does
 
 
 SIDE = PieceValue(LineOp.SIDE)  # written by the reference
 
 
 class Piece(NamedTuple):
-    """A text of a line, and what follows it: a value of the column with that number, or `written`."""
+    """A text, and what follows: a value of the column with that number, or `written`."""
 
     text: str = ""
     written: PieceValue = PieceValue(LineOp.TEXT)
@@ -49,8 +49,7 @@ class Piece(NamedTuple):
 def written_value(
     column: Column, *, quote: str, base64: tuple[str, str], labels: Sequence[str | None] | None, letters: Any
 ) -> PieceValue:
-    """How the kernel writes values that most formats write alike: plain numbers, and texts between quotes. `letters`
-    escapes a letter of a text; `labels` are the texts of an ENUM."""
+    """Plain numbers, and texts between quotes. `letters` escapes a letter; `labels` are texts of an ENUM."""
     op, first, second = line_op(column)
     match op:
         case LineOp.SIDE | LineOp.INTEGER:
@@ -67,12 +66,12 @@ def written_value(
 
 
 class Steps:
-    """Steps as kernels have them, with the texts they refer to; they only grow."""
+    """With the texts they refer to; they only grow."""
 
     def __init__(self) -> None:
         self.steps: Any = np.zeros((64, LineColumn.COLUMNS), dtype=np.int64)  # see `LineColumn`
         self.store: Any = np.zeros(1 << 12, dtype=np.uint8)  # the bytes of all texts
-        self.choices: Any = np.zeros((64, 2), dtype=np.int64)  # begins in the store, and bytes; -1: for the reference
+        self.choices: Any = np.zeros((64, 2), dtype=np.int64)  # begin in the store, and bytes; -1: for the reference
         self._texts: dict[str, tuple[int, int]] = {}
         self._chosen: dict[tuple[str | None, ...], int] = {}
         self._step_count = self._bytes = self._choice_count = 0
@@ -129,7 +128,7 @@ def _merged(pieces: Sequence[Piece]) -> list[Piece]:
 
 
 class LineBuffers:
-    """Reusable output buffers: to touch memory for the first time takes as long as to write it."""
+    """Reusable: to touch memory for the first time takes as long as to write it."""
 
     def __init__(self) -> None:
         self._free: list[Any] = []

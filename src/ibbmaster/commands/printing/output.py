@@ -1,4 +1,4 @@
-"""The output of the text of a log: a group at a time, whole or not at all."""
+"""The output of a log's text: a group at a time, whole or not at all."""
 
 import contextlib
 import os
@@ -13,21 +13,21 @@ from ibbmaster.errors import StoreError
 from ibbmaster.storage.codec.buffer import Buffer
 from .json_lines import UNSEEN
 
-HELD_MAX = 64 << 20  # bytes of a group's text in memory; what is more is in a temporary file
+HELD_MAX = 64 << 20  # bytes of a group's text in memory; more is in a temporary file
 PIECE_SIZE = 1 << 20
 OBEYED = re.compile(f"[\0-\x08\x0b-\x1f]|{UNSEEN.pattern}")  # all but tab and line feed
 
 
 class GroupOutput:
-    """Takes the text of one group after the other; shows what a terminal would obey."""
+    """Takes the text of groups; shows what a terminal would obey."""
 
     def __init__(self, target: BinaryIO) -> None:
         self._target = target
         self._is_seen = target.isatty()
 
     def write(self, pieces: Iterable[Buffer]) -> None:
-        """Write a group; nothing of it where making its text fails. Pieces must stay unchanged until then. Raises
-        BrokenPipeError: its reader has closed it; OSError: it cannot be written."""
+        """Write a group; nothing if making its text fails. Pieces must stay unchanged until then. Raises
+        BrokenPipeError: the reader closed it; OSError: it cannot be written."""
         with contextlib.ExitStack() as stack:
             held: list[Buffer] = []
             size, spool = 0, None
@@ -55,7 +55,7 @@ def _read(spool: IO[bytes]) -> Iterator[bytes]:
 
 
 def shown(data: bytes) -> bytes:
-    """Text for a terminal: control characters, and bytes that are no UTF-8, as `\\x1b`."""
+    """For a terminal: control characters, and bytes that are no UTF-8, as `\\x1b`."""
     text = data.decode("utf-8", "backslashreplace")
     return OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode(), text).encode()
 
@@ -63,7 +63,7 @@ def shown(data: bytes) -> bytes:
 @contextlib.contextmanager
 def opened_output(path: Path | None, *, grows: bool = False) -> Iterator[BinaryIO]:
     """Standard output, or a file that gets its name once it is whole; a pipe or one that `grows` is written directly.
-    Replaces what had that name, unless something fails. Raises StoreError: the file cannot be written."""
+    It replaces what had that name, unless something fails. Raises StoreError: the file cannot be written."""
     if path is None:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

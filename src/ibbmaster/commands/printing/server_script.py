@@ -1,6 +1,7 @@
-"""Prints a log as a script that a server runs: statements as they were logged, rows as BINLOG statements.
+"""A log as a script for a server: statements as logged, rows as BINLOG statements.
 
-The `mariadb` client needs `--binary-mode`, and a `--max-allowed-packet` as large as the largest statement."""
+The `mariadb` client needs `--binary-mode`, and a `--max-allowed-packet` as large as the largest statement.
+"""
 
 import base64
 import dataclasses
@@ -46,8 +47,8 @@ from .content import Printer
 STATUS_AUTO_INCREMENT = 3  # increment and offset, 2 bytes each
 STATUS_TIME_NAMES = 7  # 2 bytes: number of the locale
 STATUS_DATABASE_COLLATION = 8  # 2 bytes
-NO_CHARSETS = struct.pack("<HHH", 33, 33, 8)  # what a server had before statements said it
-#: Variables by the bit of FLAGS2 that stands for them, and the bit's value for ON.
+NO_CHARSETS = struct.pack("<HHH", 33, 33, 8)  # a server's, before statements had it
+# Variables, their bits of FLAGS2, and the bit's value for ON.
 OF_FLAGS = (
     ("foreign_key_checks", 26, 0),
     ("sql_auto_is_null", 14, 1),
@@ -59,35 +60,35 @@ OF_FLAGS = (
 )
 DELIMITER = b"/*!*/;"
 LINE_SIZE = 57  # bytes of events in a line of base64, which has 76 letters
-BINLOG_BYTES = 1 << 20  # of events in one BINLOG statement, if one event does not have more
-FRAGMENT_BYTES = 6 << 20  # of an event: what has more is given in two parts, so that each fits into a packet of 16 MiB
+BINLOG_BYTES = 1 << 20  # of events in one BINLOG statement, or one event
+FRAGMENT_BYTES = 6 << 20  # of an event: more is given in two parts, so that each fits into a packet of 16 MiB
 ROWS_FLAGS = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # where a row event has its flags
-SERVER_VERSION = "11.8.6-MariaDB-log"  # of rows whose log does not say who wrote them
+SERVER_VERSION = "11.8.6-MariaDB-log"  # of rows of unknown writers
 BEGIN_LINES = b"SET @@session.pseudo_slave_mode=1;\nSET @@session.autocommit=1, @@session.completion_type=0;\n"
 END_LINES = b"DELIMITER ;\nSET @@session.pseudo_slave_mode=0;\n"
 DROPS = (b"DROP TABLE", b"DROP TEMPORARY TABLE")
 DROPS_SIZE = max(map(len, DROPS))
-LOADS = (EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.DELETE_FILE)  # what comes before the statement
-REPLACE = 2  # duplicates: the new row stays
+LOADS = (EventType.BEGIN_LOAD_QUERY, EventType.APPEND_BLOCK, EventType.DELETE_FILE)
+REPLACE = 2
 
 
 class SessionSettings:
-    """Remembers the settings of the session that runs the statements."""
+    """Of the session that runs the statements."""
 
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
-        self.client_charset = ""  # in which the texts of statements are
+        self.client_charset = ""
 
     def changed(self, **values: object) -> str | None:
-        """`SET` of the variables with other values; None if there are none."""
+        """`SET` of variables with other values; None without any."""
         news = {name: str(value) for name, value in values.items() if self._known.get(name) != str(value)}
         self._known |= news
         return "SET " + ", ".join(f"@@session.{name}={value}" for name, value in news.items()) if news else None
 
     def for_query(self, query: Query, timestamp: int) -> Iterator[str]:
-        """What a statement needs beside its database, a statement each. Raises EventError: its status variables run
-        over their end. Source: MariaDB 12.3, log_event_client.cc, Query_log_event::print_query_header(), and what 10.11
-        and 11.8 print."""
+        """What a statement needs beside its database, a statement each. Raises EventError: status variables run over
+        their end. Source: MariaDB 12.3, log_event_client.cc, Query_log_event::print_query_header(), and what 10.11 and
+        11.8 print."""
         given = dict(status_variables(query.status))
         microseconds = int.from_bytes(given.get(STATUS_MICROSECONDS, b""), "little")
         yield f"SET TIMESTAMP={timestamp}" + (f".{microseconds:06d}" if microseconds else "")
@@ -119,7 +120,7 @@ class SessionSettings:
         yield from self._default_collations(given.get(STATUS_COLLATIONS, b"\0"))
 
     def _default_collations(self, value: bytes) -> Iterator[str]:
-        """The default collations of character sets; a server before 11.2 does not know them."""
+        """Unknown to a server before 11.2."""
         pairs = [(charset_of(first), collation_name(second)) for first, second in struct.iter_unpack("<HH", value[1:])]
         text = ",".join(f"{charset}={collation}" for charset, collation in pairs)
         if self._known.get("character_set_collations", "") != text:
@@ -144,15 +145,15 @@ def user_variable(variable: LoggedVariable) -> str:
 
 
 class ServerScript(Printer):
-    """Prints groups for a server to run; knows what was set, so groups come in the order of the log."""
+    """Knows what was set, so groups come in the log's order."""
 
     delimiter = DELIMITER
 
     def __init__(
         self, server_version: str | None = None, row_event_max: int | None = None, load_files: Path | None = None
     ) -> None:
-        """`server_version` is of the writer of the rows; `row_event_max` bounds one row event, joined. `load_files` is
-        a directory for the data of LOAD DATA in statement format, which is refused without it."""
+        """`server_version` is that of the rows' writer; `row_event_max` bounds one row event, joined. `load_files` is a
+        directory for the data of LOAD DATA in statement format, refused without it."""
         self._loads = LoadFiles(load_files)
         self._version = server_version or SERVER_VERSION
         self._row_event_max = row_event_max
@@ -161,7 +162,7 @@ class ServerScript(Printer):
         self._has_format = False
 
     def statement(self, text: str | bytes) -> bytes:
-        """A statement with a delimiter that is not in it."""
+        """With a delimiter that is not in it."""
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         if self.delimiter not in data:
             gap = b"" if self.delimiter == b";" and not (b"--" in data or b"#" in data) else b"\n"
@@ -177,7 +178,7 @@ class ServerScript(Printer):
         return END_LINES
 
     def group(self, group: Group) -> Iterator[bytes]:
-        """The statements of a group. Raises EventError: an event is damaged, or cannot be said as a statement."""
+        """Raises EventError: an event is damaged, or cannot be said as a statement."""
         items = self._items(group)
         self._loads.begin(str(group.gtid))
         try:
@@ -204,7 +205,7 @@ class ServerScript(Printer):
             yield self.statement("START TRANSACTION")
 
     def _items(self, group: Group) -> Iterator[Event | tuple[TableSchema, Change]]:
-        """The content of a group, in order: here events, rows included."""
+        """Here events, rows included."""
         return group.events()
 
     def _row(self, table: TableSchema, change: Change) -> bytes:
@@ -240,7 +241,7 @@ class ServerScript(Printer):
         yield from self._rows(rows.finish())
 
     def _other(self, event_type: int, event: bytes) -> Iterator[bytes]:
-        """Events that prepare the statement that follows; others mean nothing to a server."""
+        """Events that prepare the next statement; others mean nothing to a server."""
         match event_type:
             case EventType.INTVAR:
                 name, value = decode_intvar(event)
@@ -267,12 +268,12 @@ class ServerScript(Printer):
         settings = list(self.settings.for_query(query, timestamp))
         if self.settings.client_charset != charset:
             yield self._client_charset()
-        if query.text[:DROPS_SIZE].upper().startswith(DROPS):  # a replica ignores tables that are missing
+        if query.text[:DROPS_SIZE].upper().startswith(DROPS):
             settings += filter(None, [self.settings.changed(sql_if_exists=1)])
         for setting in settings:
             yield self.statement(setting)
         text = query.text
-        if query.error_code:  # it failed after it had changed something, and must not end the script
+        if query.error_code:  # it failed after a change, and must not end the script
             handler = b"BEGIN NOT ATOMIC DECLARE CONTINUE HANDLER FOR %d BEGIN END;\n%s;\nEND"
             text = handler % (query.error_code, text)
         yield self.statement(text)
@@ -296,7 +297,7 @@ class ServerScript(Printer):
 
 
 class _RowStatements:
-    """Puts row events into statements with their TABLE_MAPs, of not much more than `BINLOG_BYTES`."""
+    """Row events in statements with their TABLE_MAPs, of not much more than `BINLOG_BYTES`."""
 
     def __init__(self) -> None:
         self.maps: list[bytes] = []
@@ -304,7 +305,7 @@ class _RowStatements:
         self._size = 0
 
     def take(self, event: bytes) -> Iterator[list[bytes]]:
-        """Take a row event; yields a due statement."""
+        """Yields a due statement."""
         flags = int.from_bytes(event[ROWS_FLAGS : ROWS_FLAGS + 2], "little")
         if self._size + len(event) > BINLOG_BYTES:
             yield from self._statement()
@@ -319,7 +320,7 @@ class _RowStatements:
         self.maps.clear()
 
     def _statement(self) -> Iterator[list[bytes]]:
-        """All that was taken. A server closes its tables after each BINLOG statement, so the last event ends one."""
+        """A server closes its tables after each BINLOG statement, so the last event ends one."""
         if not self._rows:
             return
         last = bytearray(self._rows.pop())
@@ -330,7 +331,7 @@ class _RowStatements:
 
 
 def _binlog(events: bytes) -> Iterator[bytes]:
-    """A BINLOG statement; in two parts if it is too large for one packet."""
+    """In two parts if it is too large for one packet."""
     if len(events) <= FRAGMENT_BYTES:
         yield b"BINLOG '\n" + base64.encodebytes(events) + b"'" + DELIMITER + b"\n"
         return
@@ -341,7 +342,7 @@ def _binlog(events: bytes) -> Iterator[bytes]:
 
 
 class LoadFiles:
-    """Puts data into files of a directory, and writes the statements that load them."""
+    """Puts data into files, and writes the statements that load them."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
@@ -353,7 +354,7 @@ class LoadFiles:
         self._paths.clear()
 
     def take(self, event: bytes) -> None:
-        """An event that begins a file, continues or removes it. Raises EventError, StoreError."""
+        """An event that begins, continues or removes a file. Raises EventError, StoreError."""
         if self._directory is None:
             raise EventError("LOAD DATA in statement format, whose data no statement holds: name a directory for it")
         body = event[EVENT_HEADER_SIZE:]

@@ -1,7 +1,8 @@
-"""Prints a log as readable SQL: rows as INSERT, UPDATE and DELETE by key, statements as they were logged.
+"""A log as readable SQL: rows as INSERT, UPDATE and DELETE by key, statements as logged.
 
-A server accepts it, too, with the reservations of docs/printing.md: triggers run again, and a table without a primary
-key is found by all its values."""
+A server accepts it with the reservations of docs/printing.md: triggers run again, and a row without a primary key is
+found by all its values.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from .json_lines import UNSEEN
 from .server_script import ServerScript
 
 UTF8MB4_GENERAL_CI = 45
-HIDDEN = re.compile(f"[\0-\x1f]|{UNSEEN.pattern}")  # in quotes they would reach a terminal, or end a line
+HIDDEN = re.compile(f"[\0-\x1f]|{UNSEEN.pattern}")
 
 
 class SqlScript(ServerScript):
-    """Prints groups as SQL; with `keeps_bytes` values that cannot be read as their bytes."""
+    """With `keeps_bytes` unreadable values are their bytes."""
 
     delimiter = b";"
     keeps_bytes = False
@@ -54,7 +55,7 @@ def _with_bytes(change: Change) -> Change:
 
 
 def _row_statement(table: TableSchema, change: Change) -> str:
-    """The statement that changes a row. Raises EventError, UndecodableError."""
+    """Raises EventError, UndecodableError."""
     if not table.has_names:
         raise EventError(f"{table.name}: its columns have no names here; declare them with --schema, or print JSON")
     name = TableName(table.database, table.table).sql
@@ -89,7 +90,7 @@ def _condition(table: TableSchema, row: Row) -> str:
 
 
 def literal(column: Column, value: object) -> str:
-    """A value as SQL under NO_AUTO_VALUE_ON_ZERO and utf8mb4, safe for a terminal. Raises UndecodableError."""
+    """SQL under NO_AUTO_VALUE_ON_ZERO and utf8mb4, safe for a terminal. Raises UndecodableError."""
     if value is None:
         return "NULL"
     if isinstance(value, UndecodableValue):

@@ -1,6 +1,6 @@
-"""A table of a lake as a Delta table, by delta-rs: each change is one commit, which includes the state of the table.
+"""A table of a lake as a Delta table, by delta-rs: each change is one commit, which includes the table's state.
 
-The commit carries its number as a transaction of this application, so that a run knows what a killed one has committed.
+The commit carries its number as a transaction of this application, so a run knows what a killed one committed.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from deltalake import CommitProperties, DeltaTable
     from deltalake.table import TableMerger
 
-HARMLESS = frozenset(  # what may be done to a table that keeps its rows
+HARMLESS = frozenset(  # what keeps a table's rows
     ("OPTIMIZE", "VACUUM START", "VACUUM END", "FSCK", "SET TBLPROPERTIES", "COMPUTE STATS", "ANALYZE", "REORG")
 ) | {"ADD FEATURE"}
 LOG = "_delta_log"
-ZONELESS = "timestampNtz"  # the feature of a protocol for moments without a time zone
+ZONELESS = "timestampNtz"  # of a protocol: moments without a time zone
 LAYER = re.compile(r"(?:\x1b\[\d*m|\u21b3)+")
 STACK = re.compile(r"\n\s+0: ")  # where RUST_BACKTRACE asks for it
 EXPECTED = "ibbmaster-expected"  # rows that a MERGE shall change, and add
-# Columns beside those of a table, with names that are too long for one of these.
+# Columns beside those of a table, with names too long for one of these.
 OUTCOME = "outcome".ljust(65, "_")
-KNOWN = "known:".rjust(65, "_")  # and the column of which it is said
+KNOWN = "known:".rjust(65, "_")
 CLOSES = "closes".ljust(65, "_")  # whether an entry ends a version
 
 
 class DeltaLake:
-    """Delta tables, each in a directory of a directory."""
+    """Delta tables, each in a directory."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -56,15 +56,14 @@ class DeltaLake:
 
 
 class DeltaTarget:
-    """One Delta table, in a directory of its own; see `TargetTable`."""
+    """One Delta table; see `TargetTable`."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._options = storage_options() if isinstance(directory, ObjectPath) else None
 
     def committed(self) -> TableState | None:
-        """As `TargetTable`. After a MERGE that changed or added other rows than the log says no rows are those of the
-        log."""
+        """After a MERGE that changed or added other rows than the log says, no rows are those of the log."""
         with plain_errors(self._directory):
             table = self._table()
             if table is None:
@@ -111,8 +110,7 @@ class DeltaTarget:
             )
 
     def can_reshape(self, reshape: Reshape) -> bool:
-        """As `TargetTable`: delta-rs adds columns. It does not map columns to names, so it can neither rename nor drop
-        them, nor does it widen types."""
+        """delta-rs adds columns; it cannot rename or drop them, nor widen types."""
         return not (reshape.renamed or reshape.dropped or reshape.widened)
 
     def _append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:
@@ -184,7 +182,7 @@ class DeltaTarget:
         return table.merge(source, on, "source", "target", merge_schema=more, commit_properties=said)
 
     def files(self) -> set[str]:
-        """As `TargetTable`: all Parquet files in the directory; of an object store none, which VACUUM cleans."""
+        """All Parquet files; in an object store none, which VACUUM cleans."""
         if isinstance(self._directory, ObjectPath):
             return set()
         return {str(path.relative_to(self._directory)) for path in self._directory.rglob("*.parquet")}
@@ -210,7 +208,7 @@ class DeltaTarget:
             return None
         try:
             return DeltaTable(place, storage_options=options)
-        except DeltaError as error:  # an older version has added a column, and no feature
+        except DeltaError as error:  # an older version added a column, and no feature
             if ZONELESS not in str(error):
                 raise
         last = max(int(path.stem) for path in (self._directory / LOG).iterdir() if path.stem.isdigit())
@@ -254,25 +252,25 @@ def _quoted(name: str) -> str:
 
 @contextmanager
 def plain_errors(directory: Path) -> Iterator[None]:
-    """Errors of delta-rs in one line, with the place of a table."""
+    """Errors of delta-rs in one line, with the table's place."""
     from deltalake.exceptions import DeltaError
 
     try:
         yield
     except (DeltaError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
-            raise  # it is not from delta-rs, and names the place
+            raise
         raise StoreError(f"{directory}: {innermost(str(error))}") from error
 
 
 def innermost(text: str) -> str:
-    """The cause in an error of delta-rs, which shows errors inside errors as a tree with colours, and a stack trace."""
+    """The cause in an error that shows errors inside errors as a coloured tree, and a stack trace."""
     lines = [" ".join(line.split()) for line in LAYER.split(STACK.split(text)[0])]
     return next((line for line in reversed(lines) if line), "delta-rs gave no reason")
 
 
 def have_features(table: DeltaTable, schema: pa.Schema) -> None:
-    """Give a table the feature that columns of these types need; a MERGE that adds such columns does not."""
+    """Give a table the feature that these columns need; a MERGE that adds them does not."""
     from deltalake import TableFeatures
 
     is_needed = any(pa.types.is_timestamp(one) and one.tz is None for one in schema.types)

@@ -1,7 +1,7 @@
 """A table of a lake as an Iceberg table, by PyIceberg: each change is one snapshot, which includes its state.
 
-The same commit puts the state into the properties of the table, which last. Rows change by copy-on-write, as PyIceberg
-has no MERGE in one snapshot: files with one of their keys are written anew.
+The same commit puts the state into the table's lasting properties. Rows change by copy-on-write, as PyIceberg has no
+MERGE in one snapshot: files with one of their keys are written anew.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from pyiceberg.table import FileScanTask, Table, Transaction
 
 NONE = -1  # the number of a row that no key names
-CATALOG = "catalog.db"  # of a directory that has one of its own
+CATALOG = "catalog.db"
 PARENT = "ibbmaster-parent"  # the snapshot that a commit goes on from
-FILE_BYTES = 64 << 20  # in memory; what a small change of rows writes anew at least
+FILE_BYTES = 64 << 20  # in memory; a small change writes as much anew
 PROPERTIES = {"write.target-file-size-bytes": str(FILE_BYTES), "write.metadata.delete-after-commit.enabled": "true"}
 
 
 class IcebergLake:
-    """Iceberg tables, in a catalog of PyIceberg's configuration, or in a directory with a catalog of its own."""
+    """Iceberg tables, in a catalog of PyIceberg's configuration, or in a directory with its own."""
 
     def __init__(self, place: Path, named: str | None = None) -> None:
         """Raises ConfigurationError: no catalog is called so; StoreError: that catalog cannot be reached."""
@@ -52,7 +52,7 @@ class IcebergLake:
         )
 
     def catalog(self, *, creates: bool = False) -> Catalog | None:
-        """Where the tables are listed; None if there is none yet and it is not to be created."""
+        """None if there is none yet and it is not to be created."""
         if self._catalog is None and (creates or (self._place / CATALOG).exists()):
             from pyiceberg.catalog.sql import SqlCatalog
             from sqlalchemy import URL
@@ -67,7 +67,7 @@ class IcebergLake:
 
 
 class IcebergTarget:
-    """One Iceberg table, in a directory of its own where the catalog is ours; see `TargetTable`."""
+    """One Iceberg table, in a directory where the catalog is ours; see `TargetTable`."""
 
     def __init__(self, lake: IcebergLake, full_name: str, directory: Path | None) -> None:
         self._lake = lake
@@ -143,7 +143,7 @@ class IcebergTarget:
         return self._rewrite(reshape, _range_of(wanted, keys), changed, are_there, added, state)
 
     def files(self) -> set[str]:
-        """As `TargetTable`; none where another catalog decides where they are."""
+        """None where another catalog decides where they are."""
         if self._directory is None:
             return set()
         return {str(path.relative_to(self._directory)) for path in self._directory.rglob("*") if path.is_file()}
@@ -169,8 +169,8 @@ class IcebergTarget:
         added: pa.Table,
         state: TableState,
     ) -> bool:
-        """Write files with wanted rows anew, and new rows; `changed` gives the wanted row of each one. Where the rows
-        are not `are_there` it commits nothing, and removes the files."""
+        """Write files with wanted rows anew, and new rows; `changed` gives the wanted row of each. Where the rows are
+        not `are_there` it commits nothing, and removes the files."""
         with self._plain_errors():
             change = self._reshaped(reshape, added.schema)
             counts = np.zeros(len(are_there), dtype=np.int64)
@@ -200,7 +200,7 @@ class IcebergTarget:
             raise StoreError(f"{self._full_name}: this Iceberg table was not made by `lake maintain`") from None
 
     def _table(self) -> Table | None:
-        """The table; None if there is none. Raises StoreError: its metadata cannot be read."""
+        """Raises StoreError: its metadata is unreadable."""
         from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError, ValidationError
 
         catalog = self._lake.catalog()
@@ -220,7 +220,7 @@ class IcebergTarget:
             raise StoreError(f"{self._full_name}: the metadata.json that the catalog names{where} is damaged") from None
 
     def _reshaped(self, reshape: Reshape, schema: pa.Schema) -> Transaction:
-        """A change of the table, which gives it the columns of a schema. Raises ForeignChangeError: it has others."""
+        """A change that gives the table a schema's columns. Raises ForeignChangeError: it has others."""
         table = self._table()
         assert table is not None
         change = table.transaction()
@@ -268,7 +268,7 @@ def _named_catalog(name: str) -> Catalog:
         return load_catalog(name)
     except ValueError:
         raise ConfigurationError(f"--catalog: the configuration of PyIceberg has no catalog {name[:80]!r}") from None
-    except Exception as error:  # each kind of catalog has errors of its own
+    except Exception as error:
         raise StoreError(f"catalog {name[:80]}: {_first_line(error)}") from error
 
 
@@ -283,7 +283,7 @@ def _foreign(what: str) -> ForeignChangeError:
 
 
 def _have_columns(change: Transaction, schema: pa.Schema) -> None:
-    """Give a table the columns of a schema, in its order; those of the same name and type stay the same columns."""
+    """Give a table a schema's columns, in order; those of the same name and type stay the same."""
     known = {field.name: field.type for field in change.table_metadata.schema().as_arrow()}
     gone = [name for name in known if name not in schema.names or known[name] != schema.field(name).type]
     if gone:
@@ -309,7 +309,7 @@ def _rename(change: Transaction, renamed: Mapping[str, str]) -> None:
 
 
 def _commit(change: Transaction, state: TableState, old: Iterable[DataFile], new: Iterable[DataFile]) -> None:
-    """Put files in the place of others, with a state, in one snapshot."""
+    """Replace files by others, with a state, in one snapshot."""
     said = json.dumps(state.as_json())
     new = list(new)
     snapshot = change.table_metadata.current_snapshot()
@@ -325,7 +325,7 @@ def _commit(change: Transaction, state: TableState, old: Iterable[DataFile], new
 
 
 def _written(change: Transaction, rows: pa.RecordBatchReader) -> Iterator[DataFile]:
-    """Write rows as files of a table with the columns that it will have; those of one file at a time are in memory."""
+    """Write rows as files of the future table; those of one file at a time are in memory."""
     from pyiceberg.io.pyarrow import bin_pack_record_batches, pyarrow_to_schema, write_file
     from pyiceberg.table import WriteTask
 
@@ -335,7 +335,7 @@ def _written(change: Transaction, rows: pa.RecordBatchReader) -> Iterator[DataFi
     for task_id, batches in enumerate(bin_pack_record_batches(_small_batches(rows), FILE_BYTES)):
         if any(len(batch) for batch in batches):
             task = WriteTask(number, task_id, schema, batches)
-            yield from write_file(change._table.io, metadata, iter([task]))  # a staged table has no other way to it
+            yield from write_file(change._table.io, metadata, iter([task]))  # a staged table has no other
 
 
 def _small_batches(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -361,7 +361,7 @@ def _rows_of(change: Transaction, task: FileScanTask) -> pa.Table:
 
 
 def _range_of(rows: pa.Table, keys: Sequence[str]) -> BooleanExpression:
-    """A condition that rows with one of these keys meet, by which files are left out."""
+    """A condition of rows with one of these keys, which leaves files out."""
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, LessThanOrEqual
 
     found: BooleanExpression = AlwaysTrue()
@@ -373,7 +373,7 @@ def _range_of(rows: pa.Table, keys: Sequence[str]) -> BooleanExpression:
 
 
 def _files_of(table: Table, fresh: Iterable[str]) -> Iterator[str]:
-    """The files that a table names; a snapshot whose list is not fresh names none that is."""
+    """The files a table names; a snapshot whose list is not fresh names no fresh one."""
     names = {Path(name).name for name in fresh}
     yield table.metadata_location
     yield from (entry.metadata_file for entry in table.metadata.metadata_log)
@@ -389,7 +389,7 @@ def _files_of(table: Table, fresh: Iterable[str]) -> Iterator[str]:
 
 
 def numbers_of(rows: pa.Table, wanted: pa.Table, keys: Sequence[str]) -> Any:
-    """For each row the number of the wanted one with its key, or `NONE`; wanted keys are unique."""
+    """By row, the number of the wanted one with its key, or `NONE`; wanted keys are unique."""
     found, numbers = np.zeros(len(rows), dtype=np.int64), np.zeros(len(wanted), dtype=np.int64)
     is_there = np.ones(len(rows), dtype=bool)
     for key in keys:
@@ -398,7 +398,7 @@ def numbers_of(rows: pa.Table, wanted: pa.Table, keys: Sequence[str]) -> Any:
         is_there &= pc.is_valid(places).to_numpy()
         found = found * len(values) + pc.fill_null(places, 0).to_numpy()
         numbers = numbers * len(values) + pc.index_in(wanted[key], value_set=values).to_numpy()
-        # Numbers stay below that of the wanted rows, so that many columns do not make them too large.
+        # Numbers stay below that of wanted rows, also for many columns.
         known, numbers = np.unique(numbers, return_inverse=True)
         places = np.searchsorted(known, found)
         places[places == len(known)] = 0
@@ -410,7 +410,7 @@ def numbers_of(rows: pa.Table, wanted: pa.Table, keys: Sequence[str]) -> Any:
 
 
 def as_changed(rows: pa.Table, numbers: Any, changes: LastChanges) -> pa.Table:
-    """Rows after changes; `numbers` has the change of each."""
+    """`numbers` has the change of each row."""
     kept = np.ones(len(rows), dtype=bool)
     kept[numbers >= 0] = changes.outcomes[numbers[numbers >= 0]] != DELETED
     places = np.flatnonzero(kept)
@@ -425,7 +425,7 @@ def as_changed(rows: pa.Table, numbers: Any, changes: LastChanges) -> pa.Table:
 
 
 def as_ended(rows: pa.Table, numbers: Any, ended: pa.Table) -> pa.Table:
-    """Versions of rows of which some have ended; `numbers` has the end of each."""
+    """Versions of rows, some ended; `numbers` has the end of each."""
     is_ended = numbers >= 0
     places = np.where(is_ended, len(rows) + numbers, np.arange(len(rows)))
     columns = {name: rows[name] for name in rows.column_names}

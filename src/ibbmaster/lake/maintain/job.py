@@ -1,4 +1,4 @@
-"""One run: each chosen table reaches the end of the log, or keeps its rows, and says so."""
+"""One run: each chosen table reaches the log's end, or keeps its rows, and says so."""
 
 import contextlib
 import functools
@@ -48,7 +48,7 @@ class Maintained:
 
 
 def _lake_of(target: str, place: Path, catalog: str | None) -> tuple[Lake, str]:
-    """Where tables are, and how settings call it. Raises ConfigurationError: Delta tables are in no catalog."""
+    """And how settings call it. Raises ConfigurationError: Delta tables are in no catalog."""
     if scheme_of(target) == ICEBERG:
         return IcebergLake(place, catalog), f"iceberg in catalog {catalog}" if catalog else "iceberg"
     if catalog is not None:
@@ -115,10 +115,10 @@ class _Run:
         self._source = source
         self._choice = choice
         self._done = Maintained(table_list.position, source.end)
-        self._files: set[str] = set()  # of the table that is written, before that
+        self._files: set[str] = set()  # files of the written table, before that
 
     def go(self, names: Sequence[TableName], kind: str, sources: Sequence[LogSource]) -> Maintained:
-        """Bring tables to the end by the first source that can; each has the log from another beginning."""
+        """Bring tables to the end by the first source that can; sources begin at different places of the log."""
         table_list, source = self._list, self._source
         history, exact = source.known(), set[TableName]()
         self._take_back()
@@ -145,27 +145,27 @@ class _Run:
     def _reads(self, names: Sequence[TableName], rows: Kind) -> Iterator[Read]:
         for name in names:
             state = self._list.tables.get(str(name), TableState())
-            with contextlib.suppress(Exception):  # `_maintain` meets it, too, and says so of the table
+            with contextlib.suppress(Exception):
                 found = rows.reads(name, self._source.known_table(name), state.rows_at)
                 if found is not None:
                     yield found
 
     def _take_back(self) -> None:
-        """Remove files without a commit, which a killed run has left."""
+        """Remove a killed run's files without a commit."""
         if self._list.begun is not None:
             full_name, files = self._list.begun
             table = self._lake.table(full_name)
-            with contextlib.suppress(StoreError, OSError):  # of a table that `_maintain` cannot read, either
+            with contextlib.suppress(StoreError, OSError):
                 self._done.removed = [f"{full_name}/{name}" for name in table.remove_orphans(set(files))]
             self._list.begun = None
 
     def _maintain(self, name: TableName, full_name: str, rows: Kind) -> TableState:
-        """Bring a table to the log's end; returns its state. An error, whatever raises it, is the verdict on this table
+        """Bring a table to the log's end; returns its state. An error, whatever raises it, is a verdict on this table
         alone."""
         target = self._lake.table(full_name)
         state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
         try:
-            if target.number() != state.commit:  # a run was killed after that, or the table has been removed
+            if target.number() != state.commit:
                 state = target.committed() or TableState()
             target.expect_own()
             return self._brought(name, full_name, rows, target, state)
@@ -187,7 +187,7 @@ class _Run:
         found = rows.find(name, table, state.rows_at)
         if not (found is None or isinstance(found, Replaced) or target.can_reshape(found.reshape)):
             found = rows.find(name, table, None)
-        doubted = state.doubted  # also where the log has lost that
+        doubted = state.doubted
         if not (doubted[1] and isinstance(rows, TableChanges)) or isinstance(found, Replaced):
             doubt = rows.doubt(name)
             doubted = ("", "") if doubt is None else (doubt.gtid, doubt.reason)
@@ -197,7 +197,7 @@ class _Run:
         if not isinstance(found, Replaced):
             if target.merge(found.keys, found.changes, found.reshape, state):
                 return state
-            found = rows.find(name, table, None)  # the rows there were not those that the log says
+            found = rows.find(name, table, None)
             state = self._begin(full_name, target, state)
         assert isinstance(found, Replaced)
         try:
@@ -219,7 +219,7 @@ class _Run:
 
 
 def _reason(error: Exception) -> str:
-    """The text of an error, in one line; of an unforeseen one with its kind."""
+    """In one line; of an unforeseen error with its kind."""
     text = " ".join(str(error).split())
     is_foreseen = isinstance(error, (IbbMasterError, ForeignChangeError, OSError))
     return text if is_foreseen and text else f"{type(error).__name__}: {text}"

@@ -1,4 +1,4 @@
-"""The effect of ALTERs of a table on rows that were written before: other names, wider types, columns of NULLs."""
+"""What ALTERs do to rows written before: other names, wider types, columns of NULLs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,17 +8,17 @@ from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
 from ibbmaster.tables.arrow.shape import ShapeField, field_name
 
-WIDER = {("int", "bigint"), ("float", "double")}  # types of columns of which every value is one of the other
+WIDER = {("int", "bigint"), ("float", "double")}  # every value of one is one of the other
 
 
 @dataclass(frozen=True, slots=True)
 class Reshape:
-    """How the columns of rows then become those of now; false if they are the same."""
+    """How old columns become those of now; false if they are the same."""
 
-    renamed: Mapping[str, str] = field(default_factory=dict)  # by its name then what a column is called now
-    widened: tuple[str, ...] = ()  # columns of now with a type that has all values of the one then
-    dropped: tuple[str, ...] = ()  # columns of then that are no more
-    added: tuple[str, ...] = ()  # columns of now that are NULL in all rows of then
+    renamed: Mapping[str, str] = field(default_factory=dict)  # new names by old ones
+    widened: tuple[str, ...] = ()  # columns of now whose type has all values of the old one
+    dropped: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()  # columns of now, NULL in all old rows
 
     def __bool__(self) -> bool:
         return bool(self.renamed or self.widened or self.dropped or self.added)
@@ -27,8 +27,8 @@ class Reshape:
 def reshape_of(
     then: TableVersion, now: TableVersion, fields_of: Callable[[TableVersion], tuple[ShapeField, ...]]
 ) -> Reshape | None:
-    """The step between two versions of one table; None if rows have to be written anew. `fields_of` gives the columns
-    of a version as they are written."""
+    """The step between two versions; None if rows must be written anew. `fields_of` gives a version's columns as
+    written."""
     then, now = then.shown, now.shown
     if then.generation != now.generation or _key_of(then) != _key_of(now) or changed_columns(then, now):
         return None
@@ -57,7 +57,7 @@ def _key_of(table: TableVersion) -> set[int]:
 
 
 def _stays(old: TableColumn, new: TableColumn, type_then: str, type_now: str) -> bool:
-    """Whether each value of a column, which is what it was, looks as it did."""
+    """Whether each value, which is what it was, looks as it did."""
     if old.is_computed or new.is_computed:
         return (old.name, old.type, old.expression) == (new.name, new.type, new.expression)
     if old.type == new.type:

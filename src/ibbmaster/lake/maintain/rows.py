@@ -1,4 +1,4 @@
-"""The next step of one table: none, some changed rows, changes that are added, or all rows anew."""
+"""The next step of one table: none, changed rows, added changes, or all rows anew."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ FIRST = tuple(field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS[1:], ABSENT
 def folded_batches(
     reader: TableReader, snapshot: LogSnapshot, table: TableVersion, fields: Sequence[ShapeField]
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of a table, its columns as `fields` call them, in their order. Raises UnknownRowsError: the log does not
-    tell the rows; IbbMasterError: the log cannot be read."""
+    """A table's rows, with columns as `fields` call them, in order. Raises UnknownRowsError: the log does not tell
+    them; IbbMasterError: the log cannot be read."""
     table = table.shown
     found = reader.rows_of(snapshot, table, [column.id for column in table.columns])
     return batches(tuple(fields), _rows(found.contents, found.places, table, fields))
@@ -91,7 +91,7 @@ def _rows(
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """All rows of a table now; `faults` has the reason once a row cannot be read."""
+    """All rows now; `faults` has the reason once one is unreadable."""
 
     rows: pa.RecordBatchReader
     faults: list[Exception] = field(default_factory=list)
@@ -99,7 +99,7 @@ class Replaced:
 
 @dataclass(frozen=True, slots=True)
 class Patched:
-    """The rows that change, or the versions that begin and end, by these key columns; or changes."""
+    """Rows that change, or versions that begin and end, by these keys; or changes."""
 
     keys: tuple[str, ...]
     changes: LastChanges | NewVersions | pa.Table
@@ -107,7 +107,7 @@ class Patched:
 
 
 class _Step(NamedTuple):
-    """A table stays as it is, goes on by changes that patch it, or begins anew."""
+    """A table stays, goes on by changes that patch it, or begins anew."""
 
     past: Past
     reshape: Reshape | None = None
@@ -116,14 +116,13 @@ class _Step(NamedTuple):
 
 
 class TableRows:
-    """The rows that the tables of a log have at its end, or with their history each version of them: all, or what is
-    new since a position."""
+    """The rows of tables at a log's end, or with history each version: all, or what is new since a position."""
 
     def __init__(self, source: LogSource, *, has_history: bool = False) -> None:
         self._source = source
         self._has_history = has_history
         self._reader = TableReader(source.log, source.history, base=source.base, loads_kernels=True)
-        self._unread: EventError | None = None  # why the changes that were asked for cannot be read
+        self._unread: EventError | None = None  # why requested changes are unreadable
         self._steps: dict[tuple[TableName, str | None], _Step] = {}
 
     def close(self) -> None:
@@ -133,13 +132,13 @@ class TableRows:
         """Its rows are never in doubt."""
 
     def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read | None:
-        """The changes that `find` will read first, if it reads them."""
+        """What `find` will read first, if anything."""
         step = self._step(name, table, rows_at)
         return None if step.is_none else step.read or self._whole_read(name, table, step.past)
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
-        """The step of a table whose rows are there as of a position; None if they stay. Raises UncertainRowsError: the
-        log does not have the rows."""
+        """The step of a table with the rows of a position; None if they stay. Raises UncertainRowsError: the log does
+        not have the rows."""
         step = self._step(name, table, rows_at)
         self._unread = None
         if step.is_none:
@@ -185,7 +184,7 @@ class TableRows:
     def _folded(
         self, table: TableVersion, read: Read, cuts: Sequence[Truncation] | None = None
     ) -> LastChanges | NewVersions | None:
-        """The result of changes; None if these are not enough. With `cuts` they are all that there were."""
+        """The result of changes; None if these are not enough. With `cuts` they are all there were."""
         source = self._source
         keys = names_of_key(read.fields)
         columns = folded_columns(read.fields, keys, source.past(read.name), source.options.zero_dates)
@@ -196,12 +195,12 @@ class TableRows:
             if cuts is not None and (first := self._in_base(table, read)) is not None:
                 changes = pa.concat_tables([first, changes])
             return new_versions(changes, columns, cuts or ())
-        except (PartialChangeError, EventError) as error:  # following the rows one by one may tell more
+        except (PartialChangeError, EventError) as error:
             self._unread = error if isinstance(error, EventError) else self._unread
             return None
 
     def _whole(self, name: TableName, table: TableVersion, past: Past, faults: list[Exception]) -> pa.RecordBatchReader:
-        """All rows, or versions: from the changes alone if that is enough, or row by row."""
+        """All rows, or versions: from changes if they are enough, or row by row."""
         fields = self._source.fields(table)
         schema = arrow_schema(fields)
         read = self._whole_read(name, table, past)
@@ -219,7 +218,7 @@ class TableRows:
         return pa.RecordBatchReader.from_batches(schema, _noting(batches, faults))
 
     def _noted(self, name: TableName, table: TableVersion, fields: TableFields) -> pa.Table:
-        """Every version of each row, followed one by one."""
+        """Every version, followed row by row."""
         contents, periods = periods_of(self._source, name, table)
         rows = _rows(contents, (one.place for one in periods), table.shown, fields)
         found = pa.Table.from_batches(batches(fields, rows), arrow_schema(fields))
@@ -233,8 +232,8 @@ class TableRows:
         return found.append_column("_is_current", pa.array([one is None for one in ends], pa.bool_()))
 
     def _in_base(self, table: TableVersion, read: Read) -> pa.Table | None:
-        """The rows of the dump that the log goes on from, as if its position had inserted them; None without them.
-        Raises PartialChangeError: they have other columns since then."""
+        """The dump's rows, as if its position had inserted them; None without them. Raises PartialChangeError: they
+        have other columns since."""
         source, then = self._source, self._source.version_in_base(read.name)
         if then is None or source.base is None or source.base_place is None:
             return None
@@ -258,8 +257,8 @@ class TableRows:
 
 
 def rows_of(options: ReadOptions, table: TableVersion, *, has_history: bool = False) -> pa.Table:
-    """The rows of a table where options end, or all versions of them. Raises UncertainRowsError: the log does not have
-    them; EventError: a value cannot be read."""
+    """A table's rows where options end, or all their versions. Raises UncertainRowsError: the log does not have them;
+    EventError: a value is unreadable."""
     with LogSource(options) as source, closing(TableRows(source, has_history=has_history)) as rows:
         found = rows.find(TableName(table.database, table.name), table, None)
         assert isinstance(found, Replaced)
@@ -267,7 +266,7 @@ def rows_of(options: ReadOptions, table: TableVersion, *, has_history: bool = Fa
 
 
 def _noting(batches: Iterator[pa.RecordBatch], faults: list[Exception]) -> Iterator[pa.RecordBatch]:
-    """The same; notes the error that ends them, as a library makes another one of it on its way."""
+    """Notes the error that ends the batches, as libraries turn it into another."""
     try:
         with _uncertain():
             yield from batches
@@ -278,7 +277,7 @@ def _noting(batches: Iterator[pa.RecordBatch], faults: list[Exception]) -> Itera
 
 @contextlib.contextmanager
 def _uncertain(unread: EventError | None = None) -> Iterator[None]:
-    """Raise what the fold of rows does not know as a run says it, or `unread`, which says more."""
+    """Raise what the fold does not know as a run says it, or `unread`, which says more."""
     try:
         yield
     except UncertainRowsError:
@@ -290,7 +289,7 @@ def _uncertain(unread: EventError | None = None) -> Iterator[None]:
 
 
 def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
-    """The place of a position; None if the log has lost it, or goes on from a later dump."""
+    """None if the log has lost the position, or goes on from a later dump."""
     if rows_at is None:
         return None
     with contextlib.suppress(PositionError):
@@ -300,13 +299,13 @@ def place_of(source: LogSource, rows_at: str | None) -> SchemaPlace | None:
 
 
 def names_of_key(fields: TableFields) -> tuple[str, ...]:
-    """The columns of the primary key in a DataFrame."""
+    """As in a DataFrame."""
     schema = fields.shape.schema
     return tuple(field_name(schema.columns[number].name) for number in schema.primary_key)
 
 
 class TableChanges:
-    """The changes of the tables of a log up to its end, all of them or those since a position."""
+    """The changes of tables up to a log's end, all or those since a position."""
 
     def __init__(self, source: LogSource) -> None:
         self._source = source
@@ -315,15 +314,15 @@ class TableChanges:
         """Nothing is kept open."""
 
     def doubt(self, name: TableName) -> Doubt | None:
-        """The first change of rows that no event shows."""
+        """The first change that no event shows."""
         return min(untold_changes(self._source, self._source.past(name), has_gone=True), default=None)
 
     def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read:
         return self._step(name, table, rows_at)[0]
 
     def find(self, name: TableName, table: TableVersion, rows_at: str | None) -> Replaced | Patched | None:
-        """The step of a table that has the changes up to a position; None if there are no more. Raises
-        UncertainRowsError: the log does not have all changes of it."""
+        """The step of a table with the changes up to a position; None if there are no more. Raises UncertainRowsError:
+        the log does not have all of them."""
         read, reshape = self._step(name, table, rows_at)
         if reshape is None:
             self._source.expect_whole(name)
@@ -345,12 +344,12 @@ class TableChanges:
         """How changes up to a position look now; None if they differ, or are of another table."""
         source = self._source
         reshape = source.reshape(name, then, table)
-        if reshape and not (reshape.renamed or reshape.dropped):  # these may be named by what images leave out
+        if reshape and not (reshape.renamed or reshape.dropped):  # what images leave out may name these
             return reshape
         before = source.version_at(name, then)
         if before is None or not self._means(name, then):
             return None
-        # what is logged of rows stays as it was, also by MODIFY
+        # logged rows stay as they were, also by MODIFY
         return Reshape() if self._columns(before) == self._columns(table) else None
 
     def _means(self, name: TableName, place: SchemaPlace) -> bool:

@@ -1,4 +1,4 @@
-"""A log as one run of a maintenance sees it: from the positions of tables to its end now."""
+"""A log as a maintenance run sees it: from the tables' positions to its end now."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from ibbmaster.tables.fold.base_rows import BaseDump
 from .reshaping import Reshape, reshape_of
 
 GROUPS = ("_gtid", "_domain", "_commit_ts", "_file_no", "_offset", "tables")
-BYTES_MAX = 256 << 20  # in memory: the table that is returned, and those kept for later
+BYTES_MAX = 256 << 20  # in memory
 
 
 class UncertainRowsError(Exception):
-    """The log does not have the rows of a table, since its first argument, a GTID; the second one is the reason."""
+    """The log does not have a table's rows since its first argument, a GTID; the second is the reason."""
 
 
 class Read(NamedTuple):
-    """Changes to be read: of a table, into some columns, in groups after a place. From position `gtids` all of them can
-    be read; empty for the beginning."""
+    """Wanted changes of a table, into some columns, in groups after a place. From position `gtids` all are readable;
+    empty for the beginning."""
 
     name: TableName
     fields: TableFields
@@ -55,13 +55,13 @@ class Read(NamedTuple):
 
 
 class LogSource:
-    """Up to the end that options give, or that the log has now; what is appended later is for the next source. The log
-    is new from GTID position `start` on; empty for all of it. `known` is what an earlier source knew of the schemas of
-    tables, also of files that were purged since."""
+    """Up to the end of options, or of the log now; later groups are for the next source. The log is new from GTID
+    position `start` on; empty for all of it. `known` is what an earlier source knew of schemas, also of purged
+    files."""
 
     def __init__(self, options: ReadOptions, start: str = "", known: bytes | None = None) -> None:
         self.start = start
-        self._groups: dict[str, pa.Table] = {}  # by the position from which they were read
+        self._groups: dict[str, pa.Table] = {}
         self.log = open_log(options)
         pays = do_pay(sum(file.size for file in self.log.files()))
         self.end = options.ending_gtid or str(self.log.state().position())
@@ -79,11 +79,11 @@ class LogSource:
     def _history(self, known: bytes | None) -> SchemaHistory:
         """That of all of the log; of a purged log it continues what is known."""
         options = self.options
-        self._known: SchemaHistory | None = None  # what scans of rows cannot find out from the log that is left
+        self._known: SchemaHistory | None = None  # what scans cannot find in the log that is left
         if known is None or options.declarations or options.base or not list(self.log.start_of_file().state):
             return history_of(options, self.log)
         found, last = decode_history(known)
-        self._since = last.state or self.start  # a run that was killed has left an older one
+        self._since = last.state or self.start
         scan, position = scan_ddl if options.uses_kernels else None, GtidPosition.parse(self._since)
         base = _as_before(found.at())
         self._known = LoggedSchema(self.log, base=base, behind=position, scan=scan, case=options.name_case).history()
@@ -109,7 +109,7 @@ class LogSource:
 
     @cached_property
     def statements(self) -> list[Logged]:
-        """All that the log says beyond rows, in order; without what is in its dump."""
+        """All that the log says beyond rows, in order; without its dump's content."""
         found = logged_statements(self.options)
         if self.base_place is not None:
             start = just_before(self.base_place)
@@ -122,18 +122,16 @@ class LogSource:
         return dict(completions(self.statements))
 
     def tables(self) -> Iterator[TableName]:
-        """The tables at the end."""
         for name in sorted(set(self.history.names())):
             if self.has_table(name):
                 yield name
 
     def has_table(self, name: TableName) -> bool:
-        """Whether a table is there at the end, as far as is known."""
         known = self.table_at(name, self.end_place)
         return isinstance(known, UnknownTable) or (known is not None and known.kind is TableKind.BASE)
 
     def known_table(self, name: TableName) -> TableVersion:
-        """A table at the end. Raises UncertainRowsError: its columns are unknown."""
+        """Raises UncertainRowsError: its columns are unknown."""
         known = self.table_at(name, self.end_place)
         if isinstance(known, UnknownTable):
             raise UncertainRowsError(known.gtid or "", known.reason)
@@ -144,7 +142,6 @@ class LogSource:
         return self.history.table_at(*name, place)
 
     def past(self, name: TableName) -> Past:
-        """The effect of statements on a table, up to the end."""
         if name not in self._pasts:
             self._pasts[name] = past_of(self.history, name, self.end_place, self.statements)
         return self._pasts[name]
@@ -156,12 +153,12 @@ class LogSource:
         return all(one.since is not None and one.since >= begin for one in ranges)
 
     def expect_whole(self, name: TableName) -> None:
-        """Raises UncertainRowsError: the table was there before the log begins, whose files were purged."""
+        """Raises UncertainRowsError: purged files had the table's beginning."""
         if self._known is not None and not self.is_whole(name):
             raise UncertainRowsError("", WITHOUT_BEGINNING)
 
     def generations(self, name: TableName) -> frozenset[int]:
-        """Those of a table; each TRUNCATE begins one."""
+        """Each TRUNCATE begins one."""
         return frozenset(
             one.generation
             for called in ranges_of(self.history, name, self.end_place)
@@ -172,8 +169,7 @@ class LogSource:
     # What is new ------------------------------------------------------------------------------
 
     def place_of(self, gtids: str) -> SchemaPlace:
-        """The place of a position in this log. Raises PositionError: it is not there, or is no place: groups before it
-        are missing."""
+        """Raises PositionError: the position is not in the log, or is no place: groups before it are missing."""
         start = resume(self.log, GtidPosition.parse(gtids))
         last = max(start.starts.values(), default=start.begin)
         if start.begin < last:
@@ -182,7 +178,7 @@ class LogSource:
         return SchemaPlace(last, 0)
 
     def _place_of_base(self, base: BaseDump) -> SchemaPlace:
-        """The place of the dump. Raises PositionError: it has none, or one after the end."""
+        """Raises PositionError: the dump has no place, or one after the end."""
         try:
             place = self.place_of(str(base.position))
         except PositionError as error:
@@ -192,7 +188,7 @@ class LogSource:
         return place
 
     def version_in_base(self, name: TableName) -> TableVersion | None:
-        """The version of a table in the dump, whatever it was called there; None if it came later."""
+        """Whatever the table was called there; None if it came later."""
         place = self.base_place
         if place is None:
             return None
@@ -203,14 +199,14 @@ class LogSource:
         return None
 
     def version_at(self, name: TableName, place: SchemaPlace) -> TableVersion | None:
-        """A table at a place in the log; None where it is unknown."""
+        """None where unknown."""
         if self._known is not None and place < self.place_of(self._since):
             return None
         known = self.table_at(name, place)
         return known if isinstance(known, TableVersion) else None
 
     def written_since(self, gtids: str) -> set[TableName]:
-        """The tables, as events name them, of which groups that took effect since a position, or ever, changed rows."""
+        """Tables, as events name them, changed by groups that took effect since a position, or ever."""
         found: set[str] = set()
         start = just_before(self.place_of(gtids)) if gtids else START
         for group in self._groups_since(gtids).select(["_file_no", "_offset", "tables"]).to_pylist():
@@ -219,7 +215,7 @@ class LogSource:
         return {self.history.case.table_key(*parse_table_name(name)) for name in found}
 
     def marks(self) -> dict[str, tuple[str, int]]:
-        """The last GTID of each domain, and when it was written: another log may have the same numbers."""
+        """The last GTID of each domain, and its time: another log may have the same numbers."""
         groups = self._groups_since(self.start).select(["_domain", "_gtid", "_commit_ts"])
         last = {domain: number for number, domain in enumerate(groups["_domain"].to_pylist())}
         rows = groups.take(list(last.values())).to_pylist() if last else []
@@ -255,29 +251,29 @@ class LogSource:
     # Rows -------------------------------------------------------------------------------------
 
     def fields(self, table: TableVersion, more: Sequence[str] = ()) -> TableFields:
-        """The columns of a table, with `more` in front. Raises ConfigurationError: two of them differ only in their
-        case; EventError: a column has an unknown type."""
+        """A table's columns, with `more` in front. Raises ConfigurationError: two differ only in their case;
+        EventError: a column has an unknown type."""
         shape = version_shape(table.full_name, table)
         own = [field_name(column.name) for column in shape.columns]
         table_fields(shape, self.options.zero_dates)
         return table_fields(shape, self.options.zero_dates, [*more, *own])
 
     def reshape(self, name: TableName, place: SchemaPlace, now: TableVersion) -> Reshape | None:
-        """How the columns of rows of a position change; None if these are no rows of now."""
+        """How columns of a position's rows change; None if these are no rows of now."""
         then = self.version_at(name, place)
         if then is None:
             return None
         try:
             return reshape_of(then, now, self.fields)
-        except (ConfigurationError, EventError):  # there were columns that could not be written
+        except (ConfigurationError, EventError):
             return None
 
     def gather(self, reads: Iterable[Read]) -> None:
-        """Announce reads, in their order: tables then share scans of the log."""
+        """Announce reads in order: tables then share scans."""
         self._gathered = SharedScan(self.options, [self._wanted(read) for read in reads], self._known)
 
     def changes(self, read: Read) -> pa.Table:
-        """The changes of a table that have taken effect in groups after a place, in that order."""
+        """The changes that took effect in groups after a place, in that order."""
         return after(effective(self._gathered.take(self._wanted(read)), self.statements), read.start)
 
     def _wanted(self, read: Read) -> TableRequest:
@@ -290,7 +286,7 @@ class LogSource:
 
 
 def _as_before(found: SchemaCatalog) -> SchemaCatalog:
-    """The tables at the end of a log, for one that begins later, and has places of its own."""
+    """The tables at a log's end, for one that begins later, with places of its own."""
     tables = {name: dataclasses.replace(one, since=None) for name, one in found.tables.items()}
     for name, one in tables.items():
         if isinstance(one, TableVersion):
@@ -299,12 +295,12 @@ def _as_before(found: SchemaCatalog) -> SchemaCatalog:
 
 
 def just_before(place: SchemaPlace) -> Place:
-    """Groups at this place, and all later ones, compare as greater."""
+    """Groups at this place, and later ones, compare as greater."""
     return place.position.file_no, place.position.offset - 1
 
 
 class TableRequest(NamedTuple):
-    """The changes of a table, as `database.table`, that come after a GTID position, or all, into some columns."""
+    """The changes of a table, as `database.table`, after a GTID position, or all, into some columns."""
 
     table: str
     fields: TableFields
@@ -312,32 +308,32 @@ class TableRequest(NamedTuple):
 
 
 class SharedScan:
-    """Reads together what is wanted of a log, where it begins at the same position; `known` is as for `plan_tables`."""
+    """Reads wanted changes together where they begin at the same position; `known` as for `plan_tables`."""
 
     def __init__(
         self, options: ReadOptions, wanted: Sequence[TableRequest], known: SchemaHistory | None = None
     ) -> None:
         self._options = options
         self._known = known
-        self._wanted = list(wanted)  # in the order in which it will be asked for
+        self._wanted = list(wanted)  # in the order of the requests
         self._read: dict[TableRequest, pa.Table] = {}
 
     def take(self, one: TableRequest) -> pa.Table:
-        """What is wanted, which is not kept; what was not known before is read by itself. Raises EventError,
-        FormatError, ClassicFormatError, PositionError, StoreError: as `read_tables`."""
+        """What is wanted, which is not kept; anything else is read by itself. Errors as `read_tables`, and
+        PositionError."""
         if one in self._read:
             return self._read.pop(one)
         others = [other for other in self._wanted if other.starting_gtid == one.starting_gtid and other != one]
         if one in self._wanted and others:
             try:
                 self._read |= self._scanned([one, *others])
-            except IbbMasterError:  # it may be that of a table alone: each finds its own
+            except IbbMasterError:  # it may concern one table: each finds its own
                 self._wanted.clear()
             self._wanted = [other for other in self._wanted if other not in self._read]
         return self._read.pop(one) if one in self._read else self._scanned([one])[one]
 
     def _scanned(self, wanted: list[TableRequest]) -> dict[TableRequest, pa.Table]:
-        """The first of these, and of the others as many as there is memory for, in one scan."""
+        """The first, and as many others as memory allows, in one scan."""
         tables = {one.table: one for one in wanted}
         batches: dict[str, list[pa.RecordBatch]] = {name: [] for name in tables}
         sizes = dict.fromkeys(tables, 0)

@@ -1,6 +1,6 @@
-"""The states of the tables of a lake: the rows of each, from which log, and up to where.
+"""The states of a lake's tables: the rows of each, from which log, and up to where.
 
-A run writes the list once it is through all tables. After a killed run the tables themselves know more.
+A run writes the list after all tables. After a killed run the tables themselves know more.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ FORMAT = 1
 class TableState:
     """Committed together with the rows."""
 
-    commit: int = 0  # how often a run has written the table
-    rows_at: str | None = None  # the GTID position whose rows it has, exactly; None if it has none yet
-    seen: str = ""  # the GTID position up to which the log was read
-    since: str = ""  # from which GTID on the log does not say its rows; empty if it does
+    commit: int = 0
+    rows_at: str | None = None  # the GTID position whose rows it has, exactly; None: none
+    seen: str = ""  # read up to this GTID position
+    since: str = ""  # from which GTID on the log does not say its rows
     because: str = ""  # why it does not
-    doubted: tuple[str, str] = "", ""  # the same of rows that it has, and that a later log says nothing of
-    is_gone: bool = False  # whether the log has no such table any more
+    doubted: tuple[str, str] = "", ""  # the same of its rows, of which a later log says nothing
+    is_gone: bool = False
 
     @property
     def is_exact(self) -> bool:
@@ -56,7 +56,7 @@ class TableState:
 
     @classmethod
     def of_json(cls, value: object) -> Self:
-        """The inverse of `as_json`. Raises ValueError: it is no state."""
+        """Raises ValueError: it is no state."""
         match value:
             case {
                 "commit": int(commit),
@@ -76,19 +76,17 @@ class TableState:
 
 @dataclass(slots=True)
 class TableList:
-    """The content of the list."""
-
-    settings: Mapping[str, str]  # how tables are made, which stays as it is
-    position: str = ""  # the GTID position that the last run has reached
-    marks: dict[str, tuple[str, int]] = field(default_factory=dict)  # by domain: its last GTID there, and its time
+    settings: Mapping[str, str]
+    position: str = ""  # which the last run has reached
+    marks: dict[str, tuple[str, int]] = field(default_factory=dict)
     tables: dict[str, TableState] = field(default_factory=dict)  # by name
-    begun: tuple[str, list[str]] | None = None  # a table that a run is writing, and the files that were there before
-    history: bytes | None = None  # what was known of the schemas of tables, which the log may not have any more
+    begun: tuple[str, list[str]] | None = None  # a table being written, and the files that were there
+    history: bytes | None = None  # known schemas, which the log may have lost
 
     @classmethod
     def read(cls, place: Path, settings: Mapping[str, str]) -> Self:
-        """That of a directory, or a new one. Raises ConfigurationError: its tables were made in another way;
-        StoreError: the directory holds something else."""
+        """That of a directory, or a new one. Raises ConfigurationError: its tables were made otherwise; StoreError: it
+        holds something else."""
         path = place / LIST
         if not path.exists():
             foreign = foreign_in(place, LIST, HISTORY)

@@ -30,8 +30,7 @@ class ForeignChangeError(Exception):
 
 
 def directory_of(target: str, catalog: str | None = None) -> Path:
-    """The directory of a target. Raises ConfigurationError: it cannot be written; or it is in an object store, and
-    would have a catalog."""
+    """Raises ConfigurationError: the target cannot be written; or is in an object store, and would have a catalog."""
     place = named_place(target.removeprefix(scheme_of(target)))
     if target.startswith(DELTA) or catalog is not None:
         return place
@@ -46,7 +45,7 @@ def directory_of(target: str, catalog: str | None = None) -> Path:
 
 
 def scheme_of(target: str) -> str:
-    """The kind of tables that a target asks for. Raises ConfigurationError: there is no such kind."""
+    """Raises ConfigurationError: there is no such kind of tables."""
     for scheme in (DELTA, ICEBERG):
         if target.startswith(scheme) and target != scheme:
             return scheme
@@ -54,8 +53,8 @@ def scheme_of(target: str) -> str:
 
 
 def directory_name(table: str) -> str:
-    """The name of a table's directory: database, dot, table; all but letters, digits, `-` and `_` as their bytes, each
-    after a tilde, as delta-rs takes per cent signs for escapes."""
+    """Database, dot, table; all but letters, digits, `-` and `_` as bytes, each after a tilde, as delta-rs takes per
+    cent signs for escapes."""
     return ".".join(
         "".join(
             letter if _PLAIN.match(letter) else "".join(f"~{byte:02X}" for byte in letter.encode()) for letter in name
@@ -65,20 +64,19 @@ def directory_name(table: str) -> str:
 
 
 class TargetTable(Protocol):
-    """One table, which need not be there yet. All methods raise `StoreError` if it cannot be read or written."""
+    """One table, perhaps still to be made. All methods raise `StoreError` if it cannot be read or written."""
 
     def committed(self) -> TableState | None:
-        """The state in the last commit of a run; None if there is none. Raises StoreError: another program made this
-        table."""
+        """The state in a run's last commit; None without one. Raises StoreError: another program made this table."""
 
     def expect_own(self) -> None:
-        """Raises ForeignChangeError: another program has changed the rows since the last commit of a run."""
+        """Raises ForeignChangeError: another program changed rows since a run's last commit."""
 
     def number(self) -> int:
         """How often a run has written the table."""
 
     def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
-        """Put these rows, and their columns, in the place of all others."""
+        """Replace all rows, and columns."""
 
     def can_reshape(self, reshape: Reshape) -> bool:
         """Whether rows get other columns without being written."""
@@ -86,14 +84,14 @@ class TargetTable(Protocol):
     def merge(
         self, keys: Sequence[str], changes: LastChanges | NewVersions | pa.Table, reshape: Reshape, state: TableState
     ) -> bool:
-        """Let the reshaped rows with these keys change, or add versions and end those that they replace, or just add
-        rows; returns whether the rows were as these changes say."""
+        """Let the reshaped rows with these keys change, or add versions and end those they replace, or just add rows;
+        returns whether the rows were as these changes say."""
 
     def files(self) -> set[str]:
-        """The names of all files that a run may leave without a commit."""
+        """All files that a run may leave without a commit."""
 
     def remove_orphans(self, known: set[str]) -> list[str]:
-        """Remove the files that have come since `known` and that no commit names; returns their names."""
+        """Remove files that came since `known` without a commit; returns their names."""
 
 
 class Lake(Protocol):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SECOND_US = 1_000_000
 GTID_TEXT_MAX = 10 + 10 + 20 + 2  # bytes
-WIDE_ROW = 128  # bytes: where rows are longer, the room that a column takes is worth a look at its sizes
+WIDE_ROW = 128  # bytes: where rows are longer, a column's exact sizes are worth a look
 TEXT_BYTES_MAX = 2**31 - 1  # of all strings of one array
 
 
@@ -48,7 +48,7 @@ def group_array(name: str, batch: EventBatch, rows: Any, kernels: Kernels) -> pa
 
 
 def place_array(groups: Any, rows: Any, column: GroupColumn) -> pa.Array:
-    """A column with the places of groups; those of a running primary have none."""
+    """Places of groups; NULL for those of a running primary."""
     import pyarrow as pa
 
     is_nowhere = groups[rows, GroupColumn.FILE_NO] == NOWHERE.file_no
@@ -89,7 +89,6 @@ def event_array(name: str, batch: EventBatch, headers: dict[str, Any], kernels: 
 
 
 def picked_texts(places: Any, texts: Sequence[Any]) -> pa.Array:
-    """Some texts by their numbers."""
     import pyarrow as pa
 
     numbers = pa.array(places.astype(np.int32))
@@ -97,7 +96,7 @@ def picked_texts(places: Any, texts: Sequence[Any]) -> pa.Array:
 
 
 def read_headers(batch: EventBatch, kernels: Kernels) -> dict[str, Any]:
-    """Type, time in microseconds, server id and flags of each event."""
+    """Type, microseconds, server id and flags of each event."""
     count = len(batch.events)
     headers: dict[str, Any] = {
         "types": np.empty(count, dtype=np.int32),
@@ -110,7 +109,7 @@ def read_headers(batch: EventBatch, kernels: Kernels) -> dict[str, Any]:
 
 
 def timestamp_array(microseconds: Any, valid: Any = None, *, zone: str | None = "UTC") -> pa.Array:
-    """Moments; `valid` has a byte for each, None means all."""
+    """`valid` has a byte for each; None means all."""
     import pyarrow as pa
 
     kind = pa.timestamp("us", tz=zone)
@@ -119,14 +118,14 @@ def timestamp_array(microseconds: Any, valid: Any = None, *, zone: str | None = 
 
 
 def fixed_array(kind: pa.DataType, numbers: Any, valid: Any) -> pa.Array:
-    """Numbers whose bytes are those of an Arrow type."""
+    """Numbers that have the bytes of an Arrow type."""
     import pyarrow as pa
 
     return pa.Array.from_buffers(kind, len(numbers), [bitmap(valid), pa.py_buffer(np.ascontiguousarray(numbers))])
 
 
 def decimal_array(low: Any, high: Any, valid: Any, kind: pa.DataType) -> pa.Array:
-    """Decimals of the halves of numbers of 128 bits; without `high` they have 64 bits and no sign."""
+    """Decimals of the halves of 128-bit numbers; without `high` they have 64 bits and no sign."""
     import pyarrow as pa
 
     both = np.empty((len(low), 2), dtype=np.int64)
@@ -146,13 +145,13 @@ def string_array(
     padded: int = 0,
     letters: str | None = None,
 ) -> pa.Array:
-    """Strings of a buffer, each with zeros up to `padded` bytes; `letters` has the letter of each byte of a text.
-    Raises pyarrow.ArrowInvalid: one of them is no UTF-8, and the kind is text; UnicodeDecodeError: a byte has no
-    letter; OverflowError: together they are more than Arrow takes."""
+    """Strings of a buffer, each filled with zeros up to `padded` bytes; `letters` has the letter of each byte of a
+    text. Raises pyarrow.ArrowInvalid: a text is no UTF-8; UnicodeDecodeError: a byte has no letter; OverflowError: they
+    exceed what Arrow takes."""
     import pyarrow as pa
 
     count = len(starts)
-    room = len(data) + count * padded  # strings of a buffer are no longer than the buffer
+    room = len(data) + count * padded  # no string is longer than the buffer
     if room > WIDE_ROW * count:
         room = _expect_room(int(np.dot(np.maximum(sizes, padded) if padded else sizes, valid)))
     offsets = np.empty(count + 1, dtype=np.int32)
@@ -171,7 +170,7 @@ def string_array(
 def shown_array(
     data: Any, starts: Any, sizes: Any, valid: Any, kernels: Kernels, op: TextOp, argument: int
 ) -> pa.Array | None:
-    """Values as the text that a kernel writes; None if one of them is malformed."""
+    """Values as texts of a kernel; None if one is malformed."""
     import pyarrow as pa
 
     count = len(starts)
@@ -194,7 +193,7 @@ def _as_utf8(offsets: Any, text: Any, letters: str) -> tuple[Any, Any]:
     translated = codecs.charmap_decode(data, "strict", letters)[0].encode()
     _expect_room(len(translated))
     more = np.frombuffer(data.translate(_bytes_more(letters)), dtype=np.uint8)
-    places = np.flatnonzero(more)  # of bytes that become several: mostly few
+    places = np.flatnonzero(more)  # of bytes that become several
     passed = np.zeros(len(places) + 1, dtype=np.int32)
     np.cumsum(more[places], out=passed[1:])
     return offsets + passed[np.searchsorted(places, offsets)], np.frombuffer(translated, dtype=np.uint8)
@@ -206,7 +205,7 @@ def _bytes_more(letters: str) -> bytes:
 
 
 def bitmap(valid: Any) -> pa.Buffer | None:
-    """A bit for each byte that is not 0, the lowest first; None if all are."""
+    """A bit for each nonzero byte, the lowest first; None if all are."""
     import pyarrow as pa
 
     if valid is None or valid.view(bool).all():

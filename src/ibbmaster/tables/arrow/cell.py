@@ -1,4 +1,4 @@
-"""Values of rows as cells of a DataFrame: as text, or in the type of a column."""
+"""Values of rows as cells: as text, or in the type of a column."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DAY_US = 86400 * SECOND_US
 
 
 def completed_columns(schema: TableSchema, version: TableVersion | None) -> int:
-    """The columns that an update leaves unchanged where its second image lacks them, a bit each: all that no server
-    computes, or, where those are unknown, the primary key."""
+    """The columns, a bit each, that an update without them leaves unchanged: all that no server computes; without a
+    definition, the primary key."""
     if version is None or version.undefined_because:
         return sum(1 << number for number in schema.primary_key)
     known = zip(range(len(schema.columns)), version.columns, strict=False)
@@ -31,7 +31,7 @@ def completed_columns(schema: TableSchema, version: TableVersion | None) -> int:
 
 
 def completed(before: Image, after: Image, columns: int) -> Image:
-    """The second image of an update, completed by the values of the first in these columns."""
+    """The second image of an update, with the first one's values in these columns."""
     return tuple(
         old if new is ABSENT and columns >> number & 1 else new
         for number, (old, new) in enumerate(zip(before, after, strict=True))
@@ -39,7 +39,7 @@ def completed(before: Image, after: Image, columns: int) -> Image:
 
 
 def text_of(value: object) -> str | None:
-    """A value as text: bytes as 0x and hexadecimal digits, a vector as JSON, the rest as MariaDB shows it."""
+    """Bytes as 0x and hexadecimal digits, a vector as JSON, the rest as MariaDB shows it."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bytes):
@@ -52,7 +52,6 @@ def text_of(value: object) -> str | None:
 
 
 def image_as_map(schema: TableSchema, image: Image | None) -> dict[str, str | None] | None:
-    """Name and text of each column that an image has."""
     if image is None:
         return None
     return {
@@ -61,8 +60,7 @@ def image_as_map(schema: TableSchema, image: Image | None) -> dict[str, str | No
 
 
 def cell_reader(column: Column, spark_type: str) -> Reader:
-    """Reads values of a column as cells of a type that `shape.column_type` gave for it. Raises ValueError: values of
-    its type cannot be read at all."""
+    """Reads values as cells of a type of `shape.column_type`. Raises ValueError: its type is unreadable."""
     kind = kind_of(column)
     match spark_type:
         case "date" | "timestamp" | "timestamp_ntz":
@@ -80,8 +78,7 @@ def cell_reader(column: Column, spark_type: str) -> Reader:
 
 
 def converting_reader(column: Column, convert: Convert | None, spark_type: str) -> Reader:
-    """Reads values of a column as cells of another type, by way of the values of another column; errors as
-    `cell_reader`."""
+    """Reads cells of another type, through the values of another column; errors as `cell_reader`."""
     to_cell = value_cell(spark_type)
     return _mapped(
         kind_of(column).reader(column), to_cell if convert is None else lambda value: to_cell(convert(value))
@@ -89,7 +86,6 @@ def converting_reader(column: Column, convert: Convert | None, spark_type: str) 
 
 
 def value_cell(spark_type: str) -> Callable[[Value], object]:
-    """Makes cells of a type of values."""
     match spark_type:
         case "date":
             return lambda value: None if value is None else day_cell(_moment_of_text(str(value)))
@@ -120,7 +116,7 @@ def _mapped(read: Reader, to_cell: Callable[[Value], object]) -> Reader:
 
 
 def day_cell(moment: Moment) -> int | None:
-    """A date as days since 1970; None for no date, as 0000-00-00."""
+    """Days since 1970; None for no date, as 0000-00-00."""
     try:
         return datetime.date(moment.year, moment.month, moment.day).toordinal() - EPOCH
     except ValueError:
@@ -128,7 +124,7 @@ def day_cell(moment: Moment) -> int | None:
 
 
 def moment_cell(moment: Moment) -> int | None:
-    """A date and time as microseconds since 1970-01-01 00:00:00; None for none, as a clock of 24:00:00."""
+    """Microseconds since 1970-01-01 00:00:00; None for no moment, as a clock of 24:00:00."""
     days = day_cell(moment)
     if days is None or moment.hour > 23 or moment.minute > 59 or moment.second > 59:
         return None

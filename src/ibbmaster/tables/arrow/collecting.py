@@ -36,8 +36,8 @@ from ibbmaster.storage.disk.page_memory import page_memory
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 from .event_batch import ALL_BITS, EventBatch, in_group, read_only, wanted_groups
 
-DATA_BYTES = 4 << 20  # of events in a batch: more do not stay in caches; a longer event has one of its own
-SMALL_BYTES = 1 << 18  # of a traditional file: in a larger one what it costs by the file does not count
+DATA_BYTES = 4 << 20  # of events in a batch, which caches hold; a longer event has one of its own
+SMALL_BYTES = 1 << 18  # of a traditional file that is read at once
 GROUPS_MAX = 1 << 15
 EVENT_BYTES_MIN = 19
 AROUND_GROUPS = (EventType.BINLOG_CHECKPOINT, *ENDING_TYPES)  # between the groups of a plain file
@@ -54,10 +54,9 @@ def event_batches(
     is_strict: bool = True,
     on_start: OnStart = lambda group: None,
 ) -> Iterable[EventBatch]:
-    """The events of a range of a log; it `is_strict` where the log is known to reach to the end of the range.
-    `on_start` gets what is logged without a GTID: the FORMAT_DESCRIPTION of a server that was started. Raises
-    FormatError, ClassicFormatError: a file is damaged; the text names the group if it is known; EventError: a group
-    does not consist of events."""
+    """The events of a range; `is_strict`: the log must reach to its end. `on_start` gets what is logged without a GTID:
+    the FORMAT_DESCRIPTION of a started server. Raises FormatError, ClassicFormatError: a file is damaged; the text
+    names a known group; EventError: a group does not consist of events."""
     if is_staged(source) and (choice := source.choice) is not None:
         batches = event_batches(source.inner, log_range, kernels, is_strict=is_strict, on_start=on_start)
         return _chosen(batches, choice)
@@ -84,16 +83,15 @@ class CollectingRoom:
         self._file_name = file_name
         self.data = np.empty(DATA_BYTES, dtype=np.uint8)
         self._collected = read_only(self.data)
-        self.groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)  # collected ones, and room for more
+        self.groups = np.zeros((GROUPS_MAX, GroupColumn.COLUMNS), dtype=np.int64)
         self._events = np.empty((DATA_BYTES // EVENT_BYTES_MIN, EventColumn.COLUMNS), dtype=np.int64)
-        self.state = np.zeros(Field.SIZE, dtype=np.int64)  # where a kernel is, see `Field`
+        self.state = np.zeros(Field.SIZE, dtype=np.int64)
         self.state[Field.SKIP_TYPE] = self.state[Field.NESTED_TYPE] = -1
         table = np.empty((CHUNKS_PER_PAGE_MAX, ChunkColumn.COLUMNS), dtype=np.int32)
-        self.collecting = Collecting(self.state, table, self.groups, self.data)  # all of it, as kernels take it
+        self.collecting = Collecting(self.state, table, self.groups, self.data)
 
     @property
     def count(self) -> int:
-        """The number of groups that were collected."""
         return int(self.state[Field.GROUPS])
 
     @property
@@ -102,7 +100,6 @@ class CollectingRoom:
         return bool(groups == GROUPS_MAX or used > DATA_BYTES - ROOM_BYTES)
 
     def taken(self) -> EventBatch:
-        """The batch that was collected."""
         count = self.count
         found = self._kernels.index_events(self._collected, self.groups, count, self._events)
         self.state[Field.GROUPS] = self.state[Field.OUT] = 0
@@ -110,8 +107,6 @@ class CollectingRoom:
 
 
 class GroupBatches:
-    """The events of groups that come one by one."""
-
     def __init__(self, source: GroupSource, ranges: Sequence[LogRange], kernels: Kernels) -> None:
         self._source = source
         self._ranges = ranges
@@ -133,7 +128,7 @@ class GroupBatches:
             yield from self._source.groups_in(log_range)
 
     def _by_reference(self, group: EventGroup) -> Iterator[EventBatch]:
-        """Collect a group that is not plain, event by event."""
+        """Collect a group, event by event."""
         state = self._state
         number = 0
         is_new = True
@@ -174,8 +169,6 @@ class GroupBatches:
 
 
 class ClassicBatches(GroupBatches):
-    """The events of ranges of traditional files."""
-
     def __init__(self, log: ClassicBinlog, ranges: Sequence[LogRange], kernels: Kernels) -> None:
         super().__init__(log, ranges, kernels)
         self._log = log
@@ -188,7 +181,7 @@ class ClassicBatches(GroupBatches):
                 yield from self._log.groups_in(log_range, take=functools.partial(self._take, log_range))
 
     def _take_whole(self, log_range: LogRange) -> bool:
-        """Collect a small file in which all is plain; False, without any of it, if it must be read."""
+        """Collect a small file in which all is plain; False, with nothing of it, if it must be read."""
         state = self._state
         begin = int(state[Field.GROUPS]), int(state[Field.OUT])
         try:
@@ -207,7 +200,7 @@ class ClassicBatches(GroupBatches):
         return False
 
     def _take(self, log_range: LogRange, window: BlockWindow) -> bool:
-        """Collect the groups at the beginning of a window; False if the next one must come by itself."""
+        """Collect groups from a window's beginning; False if the next one must come by itself."""
         if window.is_known_before_other_than(EventType.GTID):
             return False
         numbers = self._numbers
@@ -226,8 +219,6 @@ class ClassicBatches(GroupBatches):
 
 
 class IbbBatches(GroupBatches):
-    """The events of a range of an `.ibb` file."""
-
     def __init__(
         self, log: BinlogDirectory, log_range: LogRange, kernels: Kernels, *, is_strict: bool, on_start: OnStart
     ) -> None:
@@ -247,7 +238,7 @@ class IbbBatches(GroupBatches):
 
     def __iter__(self) -> Iterator[EventBatch]:
         state = self._state
-        position = NOWHERE  # where the kernel stopped, and inside which records
+        position = NOWHERE  # where the kernel stopped, and in which records
         inside = (-1, -1)
         while True:
             if self._reader.position != position:
@@ -266,7 +257,7 @@ class IbbBatches(GroupBatches):
                     check_range_reached(self._reader, end, is_strict=self._is_strict)
                     break
                 if group.gtid is not None:
-                    self._boundary.log([group.gtid])  # also in front of the range: a kernel passes those, too
+                    self._boundary.log([group.gtid])  # also before the range: a kernel passes those, too
                 if not self._range.holds(group.start):
                     continue
                 if group.gtid is not None:
@@ -300,7 +291,7 @@ class IbbBatches(GroupBatches):
         self._boundary.log(passed)
         first = before
         while first < state[Field.GROUPS] and self._groups[first, GroupColumn.FILE_OFFSET] < self._range.start_offset:
-            first += 1  # the range begins after them
+            first += 1
         if first > before:
             kept = int(state[Field.GROUPS]) - first
             self._groups[before : before + kept] = self._groups[first : first + kept].copy()

@@ -25,8 +25,7 @@ class Reading(NamedTuple):
 
 
 def reading_of(column: Column, spark_type: str) -> Reading:
-    """Reads values of a column as cells of a type that `shape.column_type` gave for it. Raises ValueError: values of
-    this type cannot be read at all."""
+    """Reads values as cells of a type of `shape.column_type`. Raises ValueError: its type is unreadable."""
     return _reading(kind_of(column).reading(column, spark_type))
 
 
@@ -35,7 +34,7 @@ def _reading(found: kind.RowReading) -> Reading:
 
 
 def text_op(column: Column) -> tuple[TextOp, int]:
-    """The kernel's way to show values as text: with these digits of a second, or of these bytes at most."""
+    """How the kernel shows values: with these digits of a second, or of these bytes at most."""
     name, argument = kind_of(column).text_op(column)
     return TextOp[name], argument
 
@@ -54,20 +53,20 @@ def raw_reading_of(column: Column) -> Reading:
 
 
 def line_reading_of(column: Column) -> Reading:
-    """Reads values that become pieces of a line; most stay where they are. Errors as `reading_of`."""
+    """Reads values that become pieces of a line, mostly in place; errors as `reading_of`."""
     reading = reading_of(column, "string")
     return reading if reading.what in ("number", "code") else raw_reading_of(column)
 
 
 def line_op(column: Column) -> tuple[LineOp, int, int]:
-    """The kernel's way to write values that `line_reading_of` reads, with its arguments, but for labels and letters;
-    SIDE: the reference writes them."""
+    """How the kernel writes values of `line_reading_of`, with its arguments except labels and letters; SIDE: the
+    reference does."""
     name, first, second = kind_of(column).line_op(column)
     return LineOp[name], first, second
 
 
 def can_cast(found: str, wanted: str) -> bool:
-    """Whether Arrow casts cells of one of Spark's types to another without changing a value."""
+    """Whether Arrow casts cells of one Spark type to another unchanged."""
     if (found, wanted) in CASTS:
         return True
     if not wanted.startswith("decimal("):

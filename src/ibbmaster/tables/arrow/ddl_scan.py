@@ -1,4 +1,4 @@
-"""Finds the DDL of a log by kernels, many groups at once, for a schema history that begins."""
+"""Finds a log's DDL by kernels, many groups at once, for a new schema history."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -35,10 +35,9 @@ def scan_ddl(
     *,
     find: Callable[[LogEngine], Kernels | None] = lambda log: load(),
 ) -> LastScanned | None:
-    """Hand over each statement of groups that may hold DDL, and on demand what TABLE_MAP events say; None without the
-    kernels that `find` finds, of an empty log, or of one that began anew meanwhile. Raises FormatError,
-    ClassicFormatError: a file is damaged; the text names the group if it is known; EventError: a group does not consist
-    of events."""
+    """Hand over each statement of groups that may hold DDL, and on demand what TABLE_MAP events say. None: `find` has
+    no kernels, the log is empty, or began anew meanwhile. Raises FormatError, ClassicFormatError: a file is damaged;
+    the text names a known group; EventError: a group does not consist of events."""
     kernels = find(log)
     if kernels is None:
         return None
@@ -59,18 +58,16 @@ def scan_ddl(
 
 
 class _Scan:
-    """Goes on from batch to batch: a group may begin in one and end in the next."""
-
     def __init__(self, state: GtidState, take: TakeStatement, take_map: TakeMap | None, kernels: Kernels) -> None:
         self._state = state  # before the last group
         self._take = take
         self._take_map = take_map
         self._kernels = kernels
-        self._last: list[int] = []  # the row of the last group
+        self._last: list[int] = []
         self._is_last_wanted = False
 
     def take_batch(self, batch: EventBatch) -> None:
-        """Look at the events of a batch with at least one group."""
+        """Look at a batch with at least one group."""
         groups, events = batch.groups, batch.events
         goes_on = bool(self._last) and groups[0, IDENTITY].tolist() == self._last[IDENTITY]
         wanted = groups[:, GroupColumn.FIRST_NUMBER] == 0  # a GTID event is the first
@@ -97,14 +94,13 @@ class _Scan:
                 self._take_map(batch.schema_place(number), _gtid(row), batch.event(number))
 
     def _maps_between(self, batch: EventBatch, statements: Any) -> Iterator[int]:
-        """The first one of equal TABLE_MAP events between two statements."""
+        """The first of equal TABLE_MAP events between two statements."""
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         maps = np.flatnonzero(types == EventType.TABLE_MAP)
         for part in np.split(maps, np.searchsorted(maps, statements)):
             yield from last_of_each(batch, part[::-1], SAYS_OFFSET, self._kernels)
 
     def up_to(self) -> LastScanned | None:
-        """The last group."""
         if not self._last:
             return None
         row = self._last

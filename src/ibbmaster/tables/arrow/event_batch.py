@@ -1,4 +1,4 @@
-"""Events of many groups side by side in one buffer; and these as kernels for rows take them."""
+"""Events of many groups side by side in one buffer."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ Damage = EventError | FormatError | ClassicFormatError
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """`groups` and `events` have the columns `GroupColumn` and `EventColumn`; their places are those in `data`. `data`
-    is not writable, see `read_only`. The arrays are good until the next batch. A group may begin or end in another
-    batch."""
+    """`groups` and `events` have the columns `GroupColumn` and `EventColumn`, with places in `data`, which is
+    read-only. The arrays are good until the next batch. A group may begin or end in another batch."""
 
     data: Any
     groups: Any
@@ -40,7 +39,6 @@ class EventBatch:
     file_name: Callable[[int], str] = format_file_name
 
     def gtid(self, group: int) -> str:
-        """The GTID of a group, for people."""
         row = self.groups[group]
         number = int(row[GroupColumn.SEQ_NO]) % ALL_BITS
         return f"{row[GroupColumn.DOMAIN]}-{row[GroupColumn.SERVER]}-{number}"
@@ -52,7 +50,6 @@ class EventBatch:
         return _place_text(self.gtid(group), name, int(row[GroupColumn.FILE_OFFSET]))
 
     def schema_place(self, number: int) -> SchemaPlace:
-        """The place of an event among the versions of tables."""
         event = self.events[number]
         return SchemaPlace(self.start(event[EventColumn.GROUP]), int(event[EventColumn.NUMBER]))
 
@@ -60,7 +57,6 @@ class EventBatch:
         return tuple(self.groups[group, IDENTITY].tolist())
 
     def start(self, group: int) -> LogPosition:
-        """Where a group begins."""
         row = self.groups[group]
         return LogPosition(int(row[GroupColumn.FILE_NO]), int(row[GroupColumn.FILE_OFFSET]))
 
@@ -74,7 +70,7 @@ class EventBatch:
         return memoryview(self.data[start : start + size])
 
     def of_groups(self, wanted: Any) -> EventBatch:
-        """The events of the groups that are `wanted`."""
+        """The events of `wanted` groups."""
         if wanted.all():
             return self
         return dataclasses.replace(self, events=self.events[wanted[self.events[:, EventColumn.GROUP]]])
@@ -98,7 +94,7 @@ class EventBatch:
 
 
 def wanted_groups(groups: Any, selection: GroupSelection) -> Any:
-    """For each group of a batch whether a selection takes it."""
+    """For each group whether a selection takes it."""
     wanted = np.ones(len(groups), dtype=bool)
     domains = groups[:, GroupColumn.DOMAIN]
     timestamps = groups[:, GroupColumn.TIMESTAMP]
@@ -140,21 +136,21 @@ def _place_text(gtid: str, file_name: str, offset: int) -> str:
 
 
 def read_only(data: Any) -> Any:
-    """Bytes as the array that kernels take: they are compiled for one that is not writable, as that of a long event."""
+    """Bytes as kernels take them: not writable, as those of a long event are."""
     array = np.frombuffer(data, dtype=np.uint8)
     array.flags.writeable = False
     return array
 
 
 class PlainEvents:
-    """Makes the events of batch after batch plain; holds the fragments of a row event that continues in the next."""
+    """Makes events plain, batch by batch; holds the fragments of a row event that continues."""
 
     def __init__(self, large: LargeRows) -> None:
         self._large = large
         self._rows = PlainRows(large)
 
     def of(self, batch: EventBatch) -> Iterator[EventBatch]:
-        """The same events, compressed ones unpacked and fragments joined; a large one is a batch by itself."""
+        """The same events, unpacked and joined; a large one is a batch by itself."""
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         if not IS_NOT_PLAIN[types].any() and not self._rows.is_open:
             yield batch
@@ -174,7 +170,7 @@ class PlainEvents:
         yield _batch_of(batch, data, rows)
 
     def finish(self) -> None:
-        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
+        """Raises EventError: the log ends inside the fragments of a row event."""
         self._rows.finish()
 
 

@@ -51,15 +51,14 @@ _is_frozen = False
 
 
 def is_fast(task: ReadTask) -> bool:
-    """Whether kernels make what a task wants."""
     options = task.options
     return options.undecodable is FAIL and options.granularity in MADE
 
 
 def is_sound(task: ReadTask, kernels: Kernels) -> bool:
-    """Whether kernels read every value of every row of a range without an error."""
+    """Whether kernels read every value of a range without an error."""
     if task.options.host is not None:
-        return False  # it would be sent twice
+        return False  # the primary would send it twice
     options = dataclasses.replace(task.options, granularity=Granularity.ROWS, columns=())
     task = dataclasses.replace(task, options=options, fields=find_fields(options))
     try:
@@ -72,7 +71,7 @@ def is_sound(task: ReadTask, kernels: Kernels) -> bool:
 
 def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
     """The record batches of one range; an empty one if there is nothing. Raises FormatError, ClassicFormatError: a file
-    is damaged; EventError: an event is damaged, or a value cannot be read; it names the group."""
+    is damaged; EventError: an event is damaged, or a value unreadable; it names the group."""
     is_empty = True
     for found in _made(task, kernels):
         is_empty = False
@@ -91,9 +90,8 @@ def _made(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
 
 
 def sound_batches(task: ReadTask, kernels: Kernels) -> Generator[pa.RecordBatch, None, LogPosition | None]:
-    """The record batches of one range up to a damaged group; an empty one if there is nothing. Returns where the
-    reference has to continue, None at the end of the range. It holds each group until all of it was read: nothing of a
-    damaged one may be out."""
+    """As `fast_batches`, up to a damaged group. Returns where the reference has to continue, None at the end. It holds
+    each group until all of it was read: a damaged one leaves nothing."""
     freeze()
     maker = maker_of(task, kernels)
     held: list[pa.RecordBatch] = []
@@ -127,7 +125,6 @@ def no_rows(task: ReadTask) -> pa.RecordBatch:
 
 
 def maker_of(task: ReadTask, kernels: Kernels) -> RowColumns | GroupColumns | EventColumns:
-    """Makes the record batches of a task."""
     match task.options.granularity:
         case Granularity.ROWS:
             return columns_of(task, kernels)
@@ -138,7 +135,6 @@ def maker_of(task: ReadTask, kernels: Kernels) -> RowColumns | GroupColumns | Ev
 
 
 def columns_of(task: ReadTask, kernels: Kernels) -> RowColumns:
-    """What makes the rows of a task."""
     options = task.options
     has_images = options.table is None and any(field.name in IMAGES for field in task.fields)
     columns = ImageColumns if has_images else RowColumns
@@ -149,7 +145,7 @@ def columns_of(task: ReadTask, kernels: Kernels) -> RowColumns:
 
 @dataclass(slots=True)
 class _Sums:
-    """The sums over the events of one group."""
+    """Over the events of one group."""
 
     events: int = 0
     bytes: int = 0
@@ -159,7 +155,6 @@ class _Sums:
     xid: str | None = None
 
     def add(self, more: _Sums) -> None:
-        """Add those of a later batch."""
         self.events += more.events
         self.bytes += more.bytes
         self.tables |= more.tables
@@ -168,7 +163,7 @@ class _Sums:
 
 
 class GroupColumns:
-    """Makes rows of groups; the last one of a batch may go on in the next."""
+    """Rows of groups; the last one of a batch may go on in the next."""
 
     def __init__(self, fields: tuple[ShapeField, ...], tables: TableFilter, kernels: Kernels) -> None:
         self._fields = fields
@@ -179,8 +174,7 @@ class GroupColumns:
         self._sums: list[_Sums] = []
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
-        """The groups that are complete now; the last one may continue. Raises EventError: an event is damaged; the text
-        names the group."""
+        """The groups that are complete now. Raises EventError: an event is damaged; the text names the group."""
         sums = self._sums_of(batch)
         present = [number for number, one in enumerate(sums) if one.events]
         if not present:
@@ -195,7 +189,6 @@ class GroupColumns:
         yield from self._batch(groups[:-1], sums[:-1])
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """The last group."""
         yield from self._batch(self._groups, self._sums)
         self._groups, self._sums = self._groups[:0], []
 
@@ -250,7 +243,7 @@ class GroupColumns:
 
 
 class ImageColumns(RowColumns):
-    """Reads the changes of all tables; each record batch has rows of one."""
+    """Changes of all tables; each record batch has rows of one."""
 
     READS_EVERY_COLUMN = True
     BYTES_MAX = 1 << 28  # bytes have two digits each, and are in two columns
@@ -267,7 +260,7 @@ class ImageColumns(RowColumns):
             try:
                 reading = text_reading_of(column)
             except ValueError:
-                continue  # it is in no image, or its step says what is wrong
+                continue  # its step says what is wrong
             is_decimal = reading.op == RowOp.DECIMAL
             kind = f"decimal({column.size},{column.scale})" if is_decimal else "string"
             self._cells[column.name] = ColumnCells(column, 2 * number, reading, kind, cell_reader(column, kind))
@@ -294,7 +287,7 @@ class ImageColumns(RowColumns):
         return np.array(table, dtype=bool).reshape(len(known), len(names))[which]
 
     def _text_array(self, column: Column, batch: EventBatch, rows: slice) -> pa.Array:
-        """The values of a column as text; NULL where an image has none."""
+        """NULL where an image has no value."""
         import pyarrow as pa
 
         cells = self._cells.get(column.name)
@@ -347,7 +340,7 @@ class EventColumns:
 
 
 def freeze() -> None:
-    """Keep collections from looking at what the compiler left: Spark's workers collect after every task."""
+    """Hide what the compiler left from collections: Spark's workers collect after every task."""
     global _is_frozen
     if not _is_frozen:
         _is_frozen = True

@@ -1,4 +1,4 @@
-"""The tables and kinds of row events that a kernel knows: what it is given once, and finds from then on."""
+"""The tables and kinds of row events that a kernel knows, each told once."""
 
 from typing import Any
 
@@ -31,8 +31,7 @@ class MapStore:
         self.variant_count = 0
 
     def forget(self) -> None:
-        """From here on tables are others, though their TABLE_MAP events may have the same bytes. What the current group
-        has named stays as it is."""
+        """Other tables may follow under the same TABLE_MAP bytes; those of the current group stay."""
         self.maps[:, MapColumn.SIZE] = -1
 
     def _remember(self, data: bytes) -> int:
@@ -43,14 +42,14 @@ class MapStore:
         return start
 
     def note_map(self, event: bytes, *, is_wanted: bool) -> None:
-        """Know the table of a TABLE_MAP event, by the next row of `maps`."""
+        """Know a table, by the next row of `maps`."""
         name = event[self._map_at :]
         self.maps = with_room(self.maps, self.map_count + 1)
         self.maps[self.map_count] = self._remember(name), len(name), is_wanted
         self.map_count += 1
 
     def note_variant(self, event: Buffer, row: int, header: RowsHeader, cells: tuple[int, ...]) -> None:
-        """Know the kind of a row event of a table; `cells` are the next ones of its row of `variants`."""
+        """Know a kind of row event; `cells` end its row of `variants`."""
         bits = header.columns_present + header.columns_after
         kind = KIND_NUMBERS[KINDS[EventType(event[TYPE_OFFSET])]]
         self.variants = with_room(self.variants, self.variant_count + 1)
@@ -65,7 +64,7 @@ class MapStore:
 
 
 def with_room(array: Any, size: int) -> Any:
-    """An array of at least this length; it doubles where it has to grow."""
+    """An array of at least this length; it doubles to grow."""
     while len(array) < size:
         array = np.concatenate([array, np.zeros_like(array)])
     return array
@@ -75,12 +74,12 @@ def with_room(array: Any, size: int) -> Any:
 
 
 def new_open_tables(size: int) -> Any:
-    """Room for this number of them, see `OpenColumn`."""
+    """Room for this many, see `OpenColumn`."""
     return np.full((size, OpenColumn.COLUMNS), -1, dtype=np.int64)
 
 
 def more_open_tables(known: Any, turn: int, kernels: Kernels) -> Any:
-    """The same with twice the room; the bytes of the group bound what that takes."""
+    """The same with twice the room; the bytes of the group bound it."""
     found = new_open_tables(2 * len(known))
     for entry in known[known[:, OpenColumn.TURN] == turn]:
         found[kernels.find_open(found, entry[OpenColumn.ID], turn)] = entry
@@ -88,7 +87,7 @@ def more_open_tables(known: Any, turn: int, kernels: Kernels) -> Any:
 
 
 def open_row(event: Buffer, known: Any, turn: int, kernels: Kernels) -> int:
-    """The row of the table that the group of a row event has named for it. Raises EventError: it has named none."""
+    """The row of the table that the group named for a row event. Raises EventError: it named none."""
     place = kernels.find_open(known, int.from_bytes(event[TABLE_ID], "little"), turn)
     if known[place, OpenColumn.TURN] != turn:
         raise unmapped(event)

@@ -29,8 +29,8 @@ PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveRange(LogRange):
-    """The groups after one position, up to another. The first one has the number after `start_offset`; GTIDs in
-    `landmarks` must have these numbers."""
+    """The groups after one position, up to another. The first has the number after `start_offset`; GTIDs in `landmarks`
+    must have these numbers."""
 
     start: str
     end: str
@@ -38,12 +38,12 @@ class LiveRange(LogRange):
 
 
 def live_range(start: str, end: str, *, passed: int = 0) -> LiveRange:
-    """A range of a primary's log; `passed` groups precede it."""
+    """`passed` groups of the primary's log precede it."""
     return LiveRange(file_no=NOWHERE.file_no, start_offset=passed, end_offset=WHOLE_FILE, start=start, end=end)
 
 
 def with_landmarks(ranges: Iterable[LogRange], versions: TableVersions) -> list[LogRange]:
-    """Ranges whose readers check that every version of a table begins where it began for the planner."""
+    """Ranges whose readers check that each version of a table begins where it began for the planner."""
     found = [one for one in ranges if isinstance(one, LiveRange)]
     return [replace(one, landmarks=tuple(sorted({*one.landmarks, *versions.landmarks()}))) for one in found]
 
@@ -67,7 +67,7 @@ def read_history(options: ReadOptions, log_range: LiveRange) -> SchemaHistory:
 
 
 def ended(options: ReadOptions) -> ReadOptions:
-    """The same with both ends, of the oldest file and of what is logged now: two calls then ask about one range."""
+    """The same with both ends, of the oldest file and of now: two calls then ask about one range."""
     if options.starting_gtid is None:
         options = replace(options, starting_gtid=str(oldest_position(address(options))))
     if options.ending_gtid is not None:
@@ -76,7 +76,7 @@ def ended(options: ReadOptions) -> ReadOptions:
 
 
 def whole_range(options: ReadOptions) -> LiveRange:
-    """All that options select, up to what is logged now, as one range: a primary sends in order."""
+    """All that options select, up to now, in one range: a primary sends in order."""
     options = ended(options)
     return live_range(options.starting_gtid or "", options.ending_gtid or "")
 
@@ -94,7 +94,7 @@ def address(options: ReadOptions) -> PrimaryAddress:
 
 
 class LiveSource(GroupSource):
-    """The groups of a running primary; each range opens a connection of its own."""
+    """The groups of a running primary; each range opens a connection."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._primary = address(options)

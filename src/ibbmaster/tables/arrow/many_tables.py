@@ -1,4 +1,4 @@
-"""Several tables in one scan of a log: blocks are read once, and each row event by the reader of its table.
+"""Several tables in one scan of a log: it reads blocks once, and each row event by the reader of its table.
 
 Another scan, which reads no rows, finds the tables. What kernels do not read is read table by table.
 """
@@ -67,13 +67,13 @@ TABLE_ID_BITS = np.arange(TABLE_ID_SIZE) * 8
 
 @dataclass(frozen=True, slots=True)
 class TablesTask:
-    """One range, and what is read of each table there, by its name. Sent to a worker."""
+    """One range, and what is read of each table there, by name. Sent to a worker."""
 
     tasks: Mapping[str, ReadTask]
 
     @property
     def first(self) -> ReadTask:
-        """The task of one table: what all have in common."""
+        """The task of one table; they differ in name, fields and versions."""
         return next(iter(self.tasks.values()))
 
     @property
@@ -82,7 +82,6 @@ class TablesTask:
 
     @property
     def options(self) -> ReadOptions:
-        """Those of one table; the others differ in its name."""
         return self.first.options
 
 
@@ -90,10 +89,9 @@ class TablesTask:
 
 
 def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str, TableFields]:
-    """The tables that options select, by their names at the end, each with its columns: those with changes, and unless
-    it is `only_changed`, those that are there at the end. With it tables have changes in what is read, or near its
-    start. Raises ConfigurationError: a pattern matches no table where all are wanted; the columns of a table are
-    unknown."""
+    """The tables that options select, by their names at the end: those with changes in what is read, or near its start,
+    and unless `only_changed` those that are there at the end. Raises ConfigurationError: a pattern matches no table
+    where all are wanted; the columns of a table are unknown."""
     options = ended(options)
     takes = TableFilter(options.tables).takes
     with closing(open_source(options)) as source:
@@ -112,8 +110,8 @@ def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str
 
 
 def expect_tables(options: ReadOptions) -> None:
-    """Check that each pattern for tables matches one of the log; reads it up to where that is known. Those of a running
-    primary may come later. Raises ConfigurationError: a pattern matches none; the error names those that there are."""
+    """Check that each pattern for tables matches one, reading no more of the log than that needs; tables of a running
+    primary may come later. Raises ConfigurationError: a pattern matches none; the error lists the tables."""
     if options.host is not None:
         return
     with closing(open_log(options)) as log:
@@ -201,9 +199,9 @@ def plan_tables(
 
 
 def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """The record batches of one range, each with the name of its table; errors as `read_task`. Those of a table are in
-    the order of the log; without rows it has none, or an empty one. Tables that are `left_out`, perhaps from now on,
-    are not read."""
+    """The record batches of one range, each with the name of its table; errors as `read_task`. Batches of a table are
+    in the order of the log; without rows it has none, or an empty one. Tables `left_out`, also meanwhile, are not
+    read."""
     first, options = task.first, task.options
     kernels = load_kernels(options) if options.is_strict and is_fast(first) else None
     if kernels is None:
@@ -222,7 +220,7 @@ def read_tables(task: TablesTask, left_out: Collection[str] = ()) -> Iterator[tu
 
 
 class TableReaders:
-    """Hands each event to those that may read it, by the number that TABLE_MAP events give a table."""
+    """Hands events to those that may read them, by the table numbers of TABLE_MAP events."""
 
     def __init__(self, tasks: Mapping[str, ReadTask], kernels: Kernels, left_out: Collection[str] = ()) -> None:
         self._left_out = left_out
@@ -230,10 +228,10 @@ class TableReaders:
         self._tasks = tasks
         self._columns = {name: columns_of(task, kernels) for name, task in tasks.items()}
         self._plain = PlainEvents(large_rows(next(iter(tasks.values())).options.row_event_max))
-        self._takers: dict[int, set[str]] = {}  # by number: the tables that may have been called so in this range
+        self._takers: dict[int, set[str]] = {}  # by number: the tables that may have had it in this range
 
     def record_batches(self, batch: EventBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The changes in a batch of events, each with the name of its table; errors as `RowColumns`."""
+        """The changes in a batch, each with the name of its table; errors as `RowColumns`."""
         for columns in self._columns.values():
             columns.begin(batch)
         for plain in self._plain.of(batch):
@@ -241,11 +239,10 @@ class TableReaders:
                 yield from ((name, found) for found in self._columns[name].of_plain(part))
 
     def finish(self) -> None:
-        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
+        """Raises EventError: the log ends inside the fragments of a row event."""
         self._plain.finish()
 
     def _divided(self, batch: EventBatch) -> Iterator[tuple[str, EventBatch]]:
-        """The events for each table that has any."""
         starts, sizes = batch.events[:, EventColumn.START], batch.events[:, EventColumn.SIZE]
         types = batch.data[starts + TYPE_OFFSET]
         numbers = np.flatnonzero(IS_OF_TABLE[types])

@@ -1,12 +1,12 @@
 """Offsets of a stream: a GTID position as JSON, with a hint where in the log that is.
 
-`{"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}`: the position is what was read, one GTID for every
-domain, so it is a place between two groups, and no transaction is ever split. The position decides; the hint is for
-people and metrics. Of traditional files `file` is the name.
+`{"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}`: one GTID for each domain, so it lies between two
+groups and splits no transaction. The position decides; the hint is for people and metrics. Of traditional files `file`
+is the name.
 
-The latest offset that Spark shows also has the `lag` of the last batch. An offset of the stream of one table has its
-`columns`, with their types. An offset of a running primary, which does not send again what was in front, has `tables`
-where statements have changed any: their CREATE TABLE there, null for one that is gone or unknown.
+The latest offset that Spark shows also has the `lag` of the last batch, that of one table's stream its `columns` with
+their types. A running primary does not send again what was before: its offsets have `tables` where statements have
+changed any: their CREATE TABLE, null for one that is gone or unknown.
 """
 
 import json
@@ -26,7 +26,7 @@ TableTexts = dict[TableName, str | None]  # CREATE TABLE by database and table
 def encode_offset(
     position: GtidPosition, point: LogPosition, tables: TableTexts | None = None, *, file_name: str | None = None
 ) -> Offset:
-    """The offset of a place; `file_name` is the name of a traditional file."""
+    """`file_name` is the name of a traditional file."""
     file = point.file_no if file_name is None else file_name
     offset: Offset = {"v": VERSION, "gtid": str(position), "file": file, "offset": point.offset}
     if tables:
@@ -35,7 +35,7 @@ def encode_offset(
 
 
 def tables_of(offset: Mapping[str, object]) -> TableTexts:
-    """The tables at an offset, as far as it says. Raises ConfigurationError: it was not written so."""
+    """Raises ConfigurationError: the tables of the offset were not written so."""
     found = offset.get("tables", {})
     if not isinstance(found, dict) or not all(text is None or isinstance(text, str) for text in found.values()):
         raise ConfigurationError(f"offset {json.dumps(dict(offset))[:60]} has tables that are no statements")
@@ -47,7 +47,7 @@ def tables_of(offset: Mapping[str, object]) -> TableTexts:
 
 
 def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
-    """The position of an offset. Raises ConfigurationError: it is none of ours, or of a later version."""
+    """Raises ConfigurationError: the offset is none of ours, or of a later version."""
     if offset.get("v") != VERSION or not isinstance(offset.get("gtid"), str):
         raise ConfigurationError(
             f"offset {json.dumps(dict(offset))[:60]} is not one of this source (version {VERSION})"
@@ -56,8 +56,7 @@ def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
 
 
 def position_of_option(text: str) -> GtidPosition:
-    """The position in the option `startingOffsets`. Raises ConfigurationError: it is neither a GTID position nor an
-    offset."""
+    """Raises ConfigurationError: `startingOffsets` is neither a GTID position nor an offset."""
     try:
         return decode_offset(json.loads(text)) if text.startswith("{") else GtidPosition.parse(text)
     except (ValueError, RecursionError, GtidError, ConfigurationError) as error:

@@ -1,4 +1,4 @@
-"""Options as texts, read and checked once: `ReadOptions` and `spark.write_options` say which there are."""
+"""Options as texts, read and checked once, for `ReadOptions` and `spark.write_options`."""
 
 import dataclasses
 import datetime
@@ -28,13 +28,13 @@ NUMBER_END = 1 << 63  # Spark's and Arrow's largest numbers have 64 bits, one fo
 COUNT_OF_FILES_END = 1 << 31  # as in Spark's ReadMaxFiles
 PORT_END = 1 << 16
 ID_END = ID_MAX + 1  # of domains and servers
-VALUE_TEXT_MAX = 60  # characters of a value in an error
+VALUE_TEXT_MAX = 60
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_SCRIPT = re.compile(r"(?:create|use)\s|--\s|/\*", re.IGNORECASE)  # how one begins, and no path
+_SCRIPT = re.compile(r"(?:create|use)\s|--\s|/\*", re.IGNORECASE)
 _QUOTED = re.compile(r"(?<![^.])`((?:[^`]|``)*)`")
 
 STAGES = option_names()  # by their names in Python
-_OF_FILES = ("after", "until", "map_server_id", "map_domain")  # of logs with places, and with GTIDs of their own
+_OF_FILES = ("after", "until", "map_server_id", "map_domain")  # of logs with places and GTIDs of their own
 FORMATS = ("ibb", "mariadb_binlog")
 OF_CATALOG = frozenset(("location", "provider", "owner", "comment", "external", "is_managed_location", "collation"))
 COPY = "option."  # in front of a second copy of an option
@@ -49,7 +49,7 @@ NAMES = (*option_fields(ReadOptions), *STAGES.values())
 
 
 def schema_options(schema: str | None, name_case: int | None) -> dict[str, str]:
-    """The options that say what the log does not: tables, and how its server compares their names."""
+    """What the log does not say: tables, and how its server compares their names."""
     given = {} if schema is None else {"schema": schema}
     return given if name_case is None else {**given, "lowerCaseTableNames": str(name_case)}
 
@@ -61,8 +61,7 @@ def expect_known(given: Mapping[str, str], names: Iterable[str]) -> None:
 
 
 def read_fields(options: type, given: Mapping[str, str]) -> dict[str, Any]:
-    """The values of those fields of a dataclass that are given and need no other one. Raises ConfigurationError: one
-    cannot be read."""
+    """The values of given fields that need no other one. Raises ConfigurationError: one cannot be read."""
     found = {}
     for name, one in option_fields(options).items():
         text, kind = given.get(name.lower()), one.metadata["kind"]
@@ -76,8 +75,8 @@ def read_fields(options: type, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> ReadOptions:
-    """The options of a DataFrame reader; names are compared without their case. Raises ConfigurationError: an option is
-    unknown, is missing, or cannot be read."""
+    """The options of a DataFrame reader, in any case. Raises ConfigurationError: an option is unknown, is missing, or
+    cannot be read."""
     given = without_catalog({name.lower(): value for name, value in options.items()})
     expect_known(given, NAMES)
     host = given.get("host") or None
@@ -110,7 +109,7 @@ def parse_options(options: Mapping[str, str], *, is_classic: bool = False) -> Re
 
 
 def _stages(given: Mapping[str, str], *, is_live: bool) -> StageOptions:
-    """The stages of the log. Raises ConfigurationError: a value cannot be read, or a primary cannot be read so."""
+    """Raises ConfigurationError: a value cannot be read, or a primary cannot be read so."""
     found: dict[str, object] = {name: given[shown.lower()] for name, shown in STAGES.items() if shown.lower() in given}
     if "drop_empty" in found:
         found["drop_empty"] = flag_of("dropEmpty", str(found["drop_empty"]))
@@ -130,7 +129,7 @@ def _stages(given: Mapping[str, str], *, is_live: bool) -> StageOptions:
 
 
 def _declarations(text: str | None, stages: StageOptions, name_case: NameCase | None) -> dict[str, dict[str, str]]:
-    """The tables that are declared, by the names that they have after the stages."""
+    """Declared tables, by their names after the stages."""
     case = name_case or NameCase.EXACT
     try:
         found = parse_declarations_option(text).items()
@@ -140,12 +139,12 @@ def _declarations(text: str | None, stages: StageOptions, name_case: NameCase | 
 
 
 def is_of_catalog(given: Mapping[str, str]) -> bool:
-    """Whether options are those with which Spark's catalog makes a table: CREATE TABLE … USING."""
+    """Whether options are those of CREATE TABLE … USING."""
     return given.get("provider", "").lower() in FORMATS
 
 
 def without_catalog(given: Mapping[str, str]) -> dict[str, str]:
-    """Options without what Spark's catalog adds to those of CREATE TABLE … USING; names are in small letters."""
+    """Options without what Spark's catalog adds to CREATE TABLE … USING; names are in small letters."""
     if not is_of_catalog(given):
         return dict(given)
     own = {name: value for name, value in given.items() if name not in OF_CATALOG and not name.startswith(COPY)}
@@ -155,7 +154,7 @@ def without_catalog(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def local_path(path: str) -> str:
-    """A whole path of this machine, also given as a URL, or the URL of an object: workers have another directory."""
+    """A whole path of this machine, also from a URL, or the URL of an object: workers have another directory."""
     return whole_place(path) if path else ""
 
 
@@ -163,7 +162,7 @@ def local_path(path: str) -> str:
 
 
 def _shown(value: str) -> str:
-    """A value for an error: one that was pasted by mistake may be long."""
+    """For an error: a value pasted by mistake may be long."""
     return repr(value) if len(value) <= VALUE_TEXT_MAX else f"{value[:VALUE_TEXT_MAX]!r}..."
 
 
@@ -189,7 +188,7 @@ def _table(name: str, text: str) -> str | None:
 
 
 def _tables(name: str, value: str) -> tuple[str, ...]:
-    """Names or patterns. One without its database would find nothing, and an empty answer looks like a true one."""
+    """Names or patterns. One without a database would find nothing, and an empty answer looks like a true one."""
     try:
         return tuple(str(parse_table_pattern(text)) for text in divided(value, ",") if text)
     except ConfigurationError as error:
@@ -225,18 +224,18 @@ def _time(name: str, value: str) -> float:
 
 
 def list_of(value: str | None) -> tuple[str, ...]:
-    """The names between commas; one in backquotes, as `a,b`, may have commas itself."""
+    """Names between commas; one in backquotes, as `a,b`, may have commas."""
     parts = divided(value or "", ",")
     return tuple(_QUOTED.sub(lambda match: match[1].replace("``", "`"), part) for part in parts if part)
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names as an option that `list_of` reads."""
+    """The inverse of `list_of`."""
     return ",".join("`" + name.replace("`", "``") + "`" for name in names)
 
 
 def number_of(name: str, value: str, *, first: int = 0, end: int = NUMBER_END) -> int:
-    """A whole number of an option, from `first` on and below `end`, in ASCII digits."""
+    """In ASCII digits, from `first` on and below `end`."""
     text = value.strip()
     digits = text.lstrip("0")
     is_number = text.isascii() and text.isdecimal() and len(digits) <= len(str(NUMBER_END))
@@ -246,7 +245,7 @@ def number_of(name: str, value: str, *, first: int = 0, end: int = NUMBER_END) -
 
 
 def size_of(name: str, value: str, *, end: int = NUMBER_END) -> int:
-    """A count, or bytes with k, m, g or t after it: above 0, and below `end`."""
+    """A count, or bytes with k, m, g or t: above 0, and below `end`."""
     try:
         size = parse_size(value)
     except ConfigurationError:
@@ -262,7 +261,6 @@ def _limit_text(end: int) -> str:
 
 
 def flag_of(name: str, value: str) -> bool:
-    """Whether an option says true."""
     text = value.strip().lower()
     if text not in ("true", "false"):
         raise _wrong(name, value, "true or false")

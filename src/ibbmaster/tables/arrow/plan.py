@@ -41,25 +41,24 @@ from .shape import ShapeField, generic_shape, table_fields
 from .staging import history_cache_of, staged_log, with_spans
 from .table_maps import SeenMap, last_decoder, seen_maps, seen_maps_by_reference
 
-_HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # of the last log, without and with its rows
+_HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}
 OF_ROWS = (Granularity.ROWS, Granularity.FAULTS)  # what reads values
-STAGED_BYTES = 1 << 20  # of a log whose groups go through stages one by one, to look for the last of a table
-BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads; it costs as much as to read some of them
+STAGED_BYTES = 1 << 20  # of a log whose groups go through stages one by one
+BUNDLE_BYTES = 64 << 20  # of small files that one Spark task reads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadTask:
-    """One range, and all that its reader needs to know. Sent to a worker."""
+    """One range, and what its reader needs to know. Sent to a worker."""
 
     options: ReadOptions
     fields: tuple[ShapeField, ...]
     selection: GroupSelection
     log_range: LogRange
-    versions: TableVersions = NO_VERSIONS  # of the tables that are asked for, in this range
+    versions: TableVersions = NO_VERSIONS
 
 
 def open_log(options: ReadOptions) -> LogEngine:
-    """The log at the path of options, after their stages."""
     log: LogEngine
     if options.is_classic:
         log = classic = ClassicBinlog([place(options.path)], reads_heads_at_once=False)
@@ -84,12 +83,11 @@ def _has_redo_log(path: str) -> bool:
 
 
 def open_source(options: ReadOptions) -> GroupSource:
-    """The log or the primary that options name."""
     return open_log(options) if options.host is None else live.LiveSource(options)
 
 
 def open_task(task: ReadTask) -> GroupSource:
-    """The log or the primary of a task; of traditional files only the one that it reads."""
+    """The log or the primary of a task; of traditional files only the one it reads."""
     log_range = task.log_range
     if isinstance(log_range, ClassicRange) and not task.options.stages:
         return ClassicBinlog.of_range(log_range)
@@ -97,12 +95,11 @@ def open_task(task: ReadTask) -> GroupSource:
 
 
 def load_kernels(options: ReadOptions) -> Kernels | None:
-    """The kernels that read; None if they are unavailable, or not worth the wait."""
+    """None if kernels are unavailable, or not worth the wait."""
     return load() if options.uses_kernels else None
 
 
 def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowReader:
-    """Reads the changes of rows that a task selects."""
     return RowReader(
         TableFilter(task.options.tables),
         task.options.declarations,
@@ -117,9 +114,8 @@ def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowRe
 def versions_in(
     source: GroupSource, options: ReadOptions, *, to_end: bool = False, known: SchemaHistory | None = None
 ) -> TableVersions:
-    """The versions of the tables that options select, in what is read of their log, or `to_end` of it. With `table`
-    they are of the one table that is called so where its shape is taken. Raises PositionError: a GTID of the options is
-    not in the log."""
+    """The versions of the selected tables in what is read, or `to_end` of the log. With `table` they are of the one
+    table that is called so where its shape is taken. Raises PositionError: a GTID of the options is not in the log."""
     if options.granularity not in OF_ROWS:
         return NO_VERSIONS
     history, end = history_in(source, options, known)
@@ -130,8 +126,7 @@ def versions_in(
 def history_in(
     source: GroupSource, options: ReadOptions, known: SchemaHistory | None = None
 ) -> tuple[SchemaHistory, LogPosition | None]:
-    """The schema history of the log of options if it is not `known`, and the end of what is read if that is not its
-    end."""
+    """The schema history unless it is `known`, and the end of what is read if the log goes on."""
     if options.host is not None:
         return live.read_history(options, live.whole_range(options)), None
     log = cast(LogEngine, source)
@@ -142,8 +137,8 @@ def history_in(
 def selected_versions(
     options: ReadOptions, history: SchemaHistory, end: SchemaPlace | None = None, *, goes_on: bool = False
 ) -> TableVersions:
-    """Those of a history; `end` is the end of what is read, if not of the log. A stream `goes_on`: after that it wants
-    whatever is called so, too."""
+    """`end` is that of what is read, unless it is the log's. A stream `goes_on`: afterwards it also wants whatever is
+    called so."""
     if options.table is None:
         return versions_of(history, TableFilter(options.tables).takes)
     name = history.case.table_key(*parse_table_name(options.table))
@@ -154,13 +149,13 @@ def selected_versions(
 
 
 def ended(options: ReadOptions) -> ReadOptions:
-    """Options of a primary with an end that stays."""
+    """Options of a primary get an end that stays."""
     return options if options.host is None else live.ended(options)
 
 
 def needs_rows(options: ReadOptions, history: SchemaHistory, *, goes_on: bool = False) -> bool:
-    """Whether statements leave the one table of options undefined somewhere, so that its rows must define it. A table
-    that no statement names needs none, unless the log `goes_on`."""
+    """Whether statements leave the one table of options undefined somewhere, so that its rows must define it. One that
+    no statement names needs none unless the log `goes_on`."""
     if options.table is None:
         return False
     versions = selected_versions(options, history)
@@ -168,7 +163,7 @@ def needs_rows(options: ReadOptions, history: SchemaHistory, *, goes_on: bool = 
 
 
 def history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
-    """The schema history of a log, as far as it can be read; rows define tables, too, where options need that."""
+    """The schema history, as far as the log can be read; rows define tables where options need that."""
     on_fault = damage_handler(is_strict=options.is_strict)
     if on_fault is not None:
         return readable_history_of(options, log, on_fault)
@@ -186,7 +181,7 @@ def readable_history_of(
 
 
 def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
-    """The schema history of a log; a process folds one that has not changed since only once."""
+    """A process folds an unchanged log only once."""
     where = place(options.path)
     directory = where if where.is_dir() else where.parent
     listed = log.files()
@@ -212,7 +207,7 @@ def _history_of(options: ReadOptions, log: LogEngine) -> SchemaHistory:
 def logged_schema(
     options: ReadOptions, log: LogEngine, *, is_once: bool = False, takes_rows: bool = False
 ) -> LoggedSchema:
-    """The schema history of the log of options; `is_once` and `takes_rows` as in `LoggedSchema`."""
+    """`is_once` and `takes_rows` as in `LoggedSchema`."""
     can_scan = options.uses_kernels and not (is_staged(log) and log.choice is None)
     scan, cache = scan_ddl if can_scan else None, history_cache_of(options)
     return schema_of_log(
@@ -254,8 +249,8 @@ def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
 
 
 def find_shape(options: ReadOptions, name: str) -> TableShape:
-    """The shape in which options read a table. Raises ConfigurationError: no group changes rows of that table, or its
-    columns are unknown where the shape is taken; PositionError: that place is not in the log."""
+    """Raises ConfigurationError: no group changes rows of that table, or its columns are unknown where the shape is
+    taken; PositionError: that place is not in the log."""
     options = ended(options)
     with closing(open_source(options)) as source:
         return shape_of(
@@ -268,7 +263,7 @@ FindMaps = Callable[[TableVersions, LogPosition | None], Generator[list[SeenMap]
 
 
 def shape_of(source: GroupSource, options: ReadOptions, name: str, find_maps: FindMaps) -> TableShape:
-    """As `find_shape`, in the log of options; `find_maps` gives the tables that it writes to."""
+    """As `find_shape`, in the log of options."""
     options = of_table(options, name)
     is_whole = options.ending_gtid is None or options.schema_mode is SchemaMode.AT
     versions = versions_in(source, options, to_end=is_whole)
@@ -281,7 +276,7 @@ def shape_of(source: GroupSource, options: ReadOptions, name: str, find_maps: Fi
         written = _last_written(options, to_end, maps)
     if not isinstance(newest, TableVersion) and options.schema_mode is not SchemaMode.AT:
         if written is None and newest is None:
-            if options.host is None and options.ending_gtid is not None:  # it came later, and has no rows here
+            if options.host is None and options.ending_gtid is not None:
                 return shape_of(source, replace(options, ending_gtid=None), name, find_maps)
             where = options.path or options.host
             raise ConfigurationError(f"no group in {where} changes rows of table {name}, and none creates it")
@@ -308,7 +303,7 @@ def of_table(options: ReadOptions, name: str) -> ReadOptions:
 def _last_written(
     options: ReadOptions, versions: TableVersions, maps: Iterable[Sequence[SeenMap]]
 ) -> TableDecoder | None:
-    """Reads the table as the log has it last; where a statement defines it nothing in front of that matters."""
+    """Reads the table as the log has it last."""
     reader = RowReader(declarations=options.declarations, find_version=versions.at, means=versions.means)
     found = (last_decoder(seen, reader) for seen in maps)
     return next((one for one in found if one is not None), None)
@@ -317,9 +312,8 @@ def _last_written(
 def maps_backwards(
     source: GroupSource, options: ReadOptions, boundaries: Sequence[SchemaPlace], since: LogPosition | None = None
 ) -> Generator[list[SeenMap], None, None]:
-    """The tables that each range of the log of options writes to, from the last to the first that ends after a place.
-    Raises FormatError, ClassicFormatError: a file is damaged, and shall not be; EventError: a group does not consist of
-    events."""
+    """The tables that each range writes to, from the last to the first that ends after a place. Raises FormatError,
+    ClassicFormatError: a file is damaged, and shall not be; EventError: a group does not consist of events."""
     kernels = load_kernels(options) if options.is_strict else None
     on_fault = damage_handler(is_strict=options.is_strict)
     for log_range in _ranges_backwards(options, source):
@@ -332,7 +326,7 @@ def maps_backwards(
 
 
 def _ranges_backwards(options: ReadOptions, source: GroupSource) -> Iterator[LogRange]:
-    """Ranges with all that is there now, from the last one on: those of the last file, of two more, of four more."""
+    """Ranges of what is there now, backwards: those of the last file, of two more, of four more."""
     if options.host is not None:
         yield live.whole_range(options)
         return
@@ -350,8 +344,8 @@ def _ranges_backwards(options: ReadOptions, source: GroupSource) -> Iterator[Log
 
 
 def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, GroupSelection]:
-    """The groups that options select, and a place in front of all of them. Raises PositionError: a GTID of the options
-    is not in the log."""
+    """The selected groups, and a place before all of them. Raises PositionError: a GTID of the options is not in the
+    log."""
     on_fault = damage_handler(is_strict=options.is_strict)
     start = ReadStart(LOG_START, {})
     ends: dict[int, LogPosition] | None = None
@@ -368,7 +362,7 @@ def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, G
 
 
 def selection_of(options: ReadOptions, starts: tuple[tuple[int, LogPosition], ...] = ()) -> GroupSelection:
-    """The same without positions; `starts` are places where domains begin."""
+    """The same without positions; domains begin at the places `starts`."""
     return GroupSelection(
         starts=starts, domains=options.domains, start_time=options.starting_time, end_time=options.ending_time
     )
@@ -383,8 +377,7 @@ def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[Rea
 
 
 def planned_ranges(source: GroupSource, options: ReadOptions) -> tuple[ReadOptions, GroupSelection, list[LogRange]]:
-    """Options whose end stays, the groups of their log that they select, and the ranges with these; errors as
-    `plan_tasks`."""
+    """Options whose end stays, the selected groups, and their ranges; errors as `plan_tasks`."""
     if options.host is not None:
         options = ended(options)
         return options, selection_of(options), [live.whole_range(options)]
@@ -398,8 +391,6 @@ def planned_ranges(source: GroupSource, options: ReadOptions) -> tuple[ReadOptio
 
 
 class RangeTask(Protocol):
-    """What is read of one range."""
-
     @property
     def log_range(self) -> LogRange: ...
 
@@ -431,7 +422,7 @@ def tasks_between(
     ranges: list[LogRange],
     versions: TableVersions,
 ) -> list[ReadTask]:
-    """One task a range, each with the versions of tables that hold there."""
+    """One task a range, with the versions of tables that hold there."""
     if options.host is not None:
         ranges = live.with_landmarks(ranges, versions)
     return [

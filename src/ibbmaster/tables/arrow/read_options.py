@@ -13,8 +13,6 @@ from ibbmaster.schema.name_case import NameCase
 
 
 class Granularity(enum.Enum):
-    """The content of a row of the DataFrame."""
-
     PAGES = "pages"
     RECORDS = "records"
     EVENTS = "events"
@@ -24,33 +22,33 @@ class Granularity(enum.Enum):
 
 
 class ZeroDates(enum.Enum):
-    """What a typed table has for dates that are no days, as 0000-00-00."""
+    """What a typed table has for no dates, as 0000-00-00."""
 
     NULL = "null"
     TEXT = "text"  # date and time columns are strings
 
 
 class Undecodable(enum.Enum):
-    """What becomes of values that cannot be read."""
+    """What becomes of unreadable values."""
 
     FAIL = "fail"
     BINARY = "binary"  # their bytes, of a typed table in a column of their own
 
 
 def special(name: str) -> dict[str, str]:
-    """What a field that is option `name` has in its metadata, if its text cannot be read by itself."""
+    """Metadata of option `name`, whose text cannot be read by itself."""
     return {"name": name, "kind": "special"}
 
 
 def option(name: str, kind: str = "", default: Any = None) -> Any:
-    """A field that users give as option `name`; `options.READERS` reads a text of this kind, or of its default's."""
+    """A field for option `name`; `options.READERS` reads this kind, or that of the default."""
     return field(default=default, metadata={"name": name, "kind": kind})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """The options of a query, in the order in which errors list them. Holds only strings, numbers and containers of
-    them: it is sent to workers."""
+    """The options of a query, as errors list them. Sent to workers, so it holds only strings, numbers and containers of
+    them."""
 
     path: str = field(metadata=special("path"))
     granularity: Granularity = option("granularity", default=Granularity.ROWS)
@@ -59,7 +57,7 @@ class ReadOptions:
     starting_time: float | None = option("startingTimestamp", "time")  # seconds since 1970
     ending_time: float | None = option("endingTimestamp", "time")
     tables: tuple[str, ...] = option("tables", "tables", ())
-    table: str | None = option("table", "table")  # one table, with columns of its own
+    table: str | None = option("table", "table")
     domains: frozenset[int] = option("domains", "domains", frozenset())
     columns: tuple[str, ...] = option("columns", "names", ())
     is_strict: bool = option("failOnDataLoss", default=True)
@@ -67,30 +65,30 @@ class ReadOptions:
     declarations: dict[str, dict[str, str]] = field(default_factory=dict, metadata=special("schema"))
     schema_mode: SchemaMode = option("schemaMode", "special", SchemaMode.LATEST)
     zero_dates: ZeroDates = option("zeroDates", default=ZeroDates.NULL)
-    completes_keys: bool = option("completeKeys", default=False)  # second images of updates have what the first have
+    completes_keys: bool = option("completeKeys", default=False)
     starting_offsets: str = option("startingOffsets", "offsets", "earliest")
     bytes_per_trigger_max: int | None = option("maxBytesPerTrigger", "size")
     groups_per_trigger_max: int | None = option("maxGroupsPerTrigger", "size")
     files_per_trigger_max: int | None = option("maxFilesPerTrigger", "files")
-    host: str | None = option("host", "text")  # of a primary, instead of a path
+    host: str | None = option("host", "text")
     port: int = option("port", "port", 3306)
     user: str = option("user", "text", "root")
     password: str = field(default="", repr=False, metadata={"name": "password", "kind": "text"})
     uses_tls: bool = option("tls", default=False)
-    server_id: int = option("serverId", "server", 4_000_000_001)  # as a replica of a primary
+    server_id: int = option("serverId", "server", 4_000_000_001)
     undecodable: Undecodable = option("onUndecodable", default=Undecodable.FAIL)
     name_case: NameCase | None = option("lowerCaseTableNames", "case")  # None: as the log says
     row_event_max: int | None = option("maxRowEventBytes", "event")  # of one, unpacked; None: what a log can have
     is_classic: bool = False
     schema_at: str | None = None  # GTID of the place whose shape a table has, with SchemaMode.AT
     uses_kernels: bool = True
-    base: str | None = None  # the path of a dump that the log goes on from
-    stages: tuple[StageOptions, ...] = ()  # that the log goes through first; names and GTIDs are those after them
-    spans: tuple[LogSpan | None, ...] = ()  # the part of the log that each of these takes, once they are found
+    base: str | None = None
+    stages: tuple[StageOptions, ...] = ()  # names and GTIDs are those after them
+    spans: tuple[LogSpan | None, ...] = ()  # what each stage takes of the log, once known
 
 
 def with_keys(options: ReadOptions) -> ReadOptions:
-    """The same, with names of tables in the form that the log's server compares."""
+    """Names of tables get the form that the log's server compares."""
     case = options.name_case
     if case is None or not case.folds:
         return options
@@ -103,8 +101,8 @@ def with_keys(options: ReadOptions) -> ReadOptions:
 
 
 def parse_schema_mode(where: str, text: str) -> tuple[SchemaMode, str | None]:
-    """`latest`, `asWritten` or `at:GTID`, in any case; with the position after `at:`. `where` is for the error. Raises
-    ConfigurationError: it is none of them."""
+    """`latest`, `asWritten` or `at:GTID`, in any case, with its position. Raises ConfigurationError: it is none of
+    them."""
     word, _, behind = text.strip().partition(":")
     for mode in SchemaMode:
         if word.lower() == mode.value.lower() and bool(behind.strip()) == (mode is SchemaMode.AT):

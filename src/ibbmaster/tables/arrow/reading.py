@@ -48,15 +48,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 BATCH_ROWS = 10_000
-BATCH_BYTES = 8 << 20  # of event data, texts and images
+BATCH_BYTES = 8 << 20
 SECOND_US = 1_000_000
 Row = tuple[object, ...]
 
 
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
     """The record batches of one range. Raises FormatError, ClassicFormatError: a file is damaged; EventError: an event
-    of a group is damaged, or a value cannot be read; it names the group; StoreError: this worker does not see the
-    log."""
+    is damaged, or a value unreadable; it names the group; StoreError: this worker does not see the log."""
     options = task.options
     if options.host is None:
         expect_log(options, task.log_range, is_strict=options.is_strict)
@@ -74,7 +73,7 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 
 def rows_of(task: ReadTask, begin: LogPosition = NOWHERE) -> Iterator[Row]:
-    """The rows of one range, a cell for each column of the task; of groups from `begin` on."""
+    """The rows of one range, of groups from `begin` on."""
     match task.options.granularity:
         case Granularity.PAGES:
             return _picked(task, _pages(task))
@@ -84,7 +83,7 @@ def rows_of(task: ReadTask, begin: LogPosition = NOWHERE) -> Iterator[Row]:
 
 
 def batches(fields: tuple[ShapeField, ...], rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
-    """Rows in portions; one empty portion if there are none."""
+    """Rows in portions; one empty portion without rows."""
     schema = arrow_schema(fields)
     columns: list[list[object]] = [[] for _ in fields]
     size = total = 0
@@ -123,7 +122,7 @@ def _picked(task: ReadTask, rows: Iterator[dict[str, object]]) -> Iterator[Row]:
 
 
 def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
-    """One row a page with data. A damaged page is an error, or left out if data loss is none."""
+    """A damaged page is an error, or left out if data loss is none."""
     for page_no, page in _verified_pages(task):
         chunks = list(page_chunks(page, file_no=task.log_range.file_no, page_no=page_no))
         yield {
@@ -137,7 +136,7 @@ def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
 
 
 def _records(task: ReadTask) -> Iterator[dict[str, object]]:
-    """One row a record that begins in the range; its chunks are followed to its end."""
+    """A row for each record that begins in the range."""
     file_no = task.log_range.file_no
     with closing(open_disk(task.options.path)) as disk:
         pages = PageReader(disk)
@@ -191,8 +190,6 @@ def _group_rows(task: ReadTask, begin: LogPosition) -> Iterator[Row]:
 
 
 class _Groups:
-    """Rows out of the groups of one range."""
-
     def __init__(self, task: ReadTask, source: GroupSource) -> None:
         self._task = task
         self._options: ReadOptions = task.options
@@ -206,7 +203,7 @@ class _Groups:
         self._faults: list[tuple[LogPosition, str | None, str]] = []
 
     def rows(self, begin: LogPosition) -> Iterator[Row]:
-        """The rows of every group from `begin` on that is wanted; of a damaged group none, or an error."""
+        """Of a damaged group none, or an error."""
         options = self._options
         rows_of: Callable[[EventGroup, dict[str, object]], Iterator[Row]] = {
             Granularity.EVENTS: self._events,
@@ -218,14 +215,14 @@ class _Groups:
         groups = self._source.groups_in(self._task.log_range, on_fault=self._note if is_lenient else None)
         for group in groups:
             if group.gtid is None or group.start < begin:
-                continue  # a FORMAT_DESCRIPTION, logged when a server started; or read before
+                continue  # logged when a server started; or read before
             timestamp = decode_event_header(group.gtid_event).timestamp
             if not self._task.selection.takes(group.gtid, group.start, timestamp):
                 continue
             head = self._head(group, timestamp)
             try:
                 if is_lenient:
-                    yield from list(rows_of(group, head))  # nothing of a group, or all of it
+                    yield from list(rows_of(group, head))
                 else:
                     yield from rows_of(group, head)
             except (EventError, FormatError, ClassicFormatError) as error:
@@ -300,7 +297,7 @@ class _Groups:
         yield tuple(row[name] for name in self._names)
 
     def _changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
-        """One row an image, which has both images of an update."""
+        """A row an image, which has both images of an update."""
         number = 0
         for schema, change in self._reader.changes(group_events(group), group.start):
             row = head | {
@@ -314,7 +311,6 @@ class _Groups:
                 yield tuple(row[name] for name in self._names)
 
     def _table_changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
-        """One row an image."""
         number = 0
         for decoder, change in self._reader.decoded(group_events(group), group.start):
             readers = decoder.reader_of
@@ -331,7 +327,7 @@ class _Groups:
 
 
 class _TableReaders:
-    """Reads the rows of a version of a table: most columns as cells, others as values, which become cells."""
+    """Reads rows of a version of a table: most columns as cells, others as values that become cells."""
 
     def __init__(
         self, fields: TableFields, zero_dates: ZeroDates, schema: TableSchema, version: TableVersion | None
@@ -363,8 +359,7 @@ class _TableReaders:
 
     @cached_property
     def _wanted(self) -> dict[int, tuple[ShapeField, ColumnOrigin]]:
-        """The columns in the DataFrame, by their numbers. Raises EventError: one has another type than the DataFrame
-        was made with."""
+        """By number, the columns in the DataFrame. Raises EventError: one has another type there."""
         found = {}
         columns = dict(zip(self._origins, self._fields.shape.columns, strict=True))
         for field in self._fields:
@@ -386,7 +381,6 @@ class _TableReaders:
         return {field.name: value_cell(field.type) for field in self._fields}
 
     def cell(self, name: str, image: Image) -> object:
-        """The cell of a column of the DataFrame."""
         origin = self._origins[name]
         is_cell = origin.number is not None and origin.number not in self._as_values
         value = image[origin.number] if is_cell else origin.value(image)  # type: ignore[index]
@@ -395,7 +389,7 @@ class _TableReaders:
         return value if is_cell else self._to_cells[name](value)
 
     def told(self, image: Image) -> dict[str, object]:
-        """What an image lacks, and cannot be decoded of it, if the DataFrame has that."""
+        """What an image lacks, or has undecodable, if the DataFrame tells it."""
         found: dict[str, object] = {}
         if self._tells_absent:
             found[ABSENT_FIELD.name] = [name for name, origin in self._origins.items() if origin.is_absent(image)]

@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ROWS_MAX = 1 << 16  # in one record batch
-SLOT_LENGTH = ROWS_MAX + 64 * 3  # where slots lie a power of two apart, their values push each other out of the caches
+SLOT_LENGTH = ROWS_MAX + 64 * 3  # slots a power of two apart push each other out of caches
 
 
 class RowColumns:
-    """Makes record batches of some fields of batches of events: of one table, or without values."""
+    """Record batches of batches of events: of one table, or without values."""
 
     READS_EVERY_COLUMN = False  # of every table, whatever the fields
-    BYTES_MAX = 1 << 30  # of all strings in one record batch
+    BYTES_MAX = 1 << 30
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class RowColumns:
         self._kernels = kernels
         self._table = ""
         self._cells: dict[str, ColumnCells] = {}  # by name, as the current table has its columns
-        self._names: dict[int, str] = {}  # of these columns, by their numbers
+        self._names: dict[int, str] = {}  # by column number
         self._origins: dict[str, ColumnOrigin] = {}  # by name in the DataFrame
         self._plain = PlainEvents(reader.large)
         slots = max(2 * len(self._own), 1)
@@ -89,10 +89,10 @@ class RowColumns:
         self._valid = np.zeros((slots, SLOT_LENGTH), dtype=np.uint8)
         self._row_groups = np.zeros(ROWS_MAX, dtype=np.int64)
         self._row_kinds = np.zeros(ROWS_MAX, dtype=np.int64)
-        self._event_sizes = np.zeros(64, dtype=np.int64)  # of row events, by kind
+        self._event_sizes = np.zeros(64, dtype=np.int64)
         self._state = np.zeros(RowField.SIZE, dtype=np.int64)
         self._state[RowField.TABLE] = self._no_table
-        self._last_rows: tuple[tuple[int, ...], int] = ((), 0)  # the group of the row before, and how many it had
+        self._last_rows: tuple[tuple[int, ...], int] = ((), 0)  # the last row's group, and how many rows it had
         self._open = new_open_tables(OPEN_TABLES_MIN)
         self._last_group: tuple[int, ...] = ()
 
@@ -107,24 +107,23 @@ class RowColumns:
         return RowTables(own, shape, self._reader, self._zero_dates, completes_keys=self._completes_keys)
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
-        """The changes in a batch of events. Raises EventError: an event is damaged, or belongs to no table; it names
-        the group; UndecodableError: a value cannot be read."""
+        """Raises EventError: an event is damaged, or belongs to no table; it names the group; UndecodableError: a value
+        cannot be read."""
         self.begin(batch)
         for plain in self._plain.of(batch):
             yield from self.of_plain(plain)
 
     def begin(self, batch: EventBatch) -> None:
-        """Announce the batch of the next events: a group that continues from the one before keeps the tables it has
-        named."""
+        """Announce a batch: a group that continues keeps the tables it has named."""
         self._state[RowField.GROUP] = 0 if self._goes_on(batch) else -1
 
     def of_plain(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
-        """The changes in plain events of the batch that has begun; errors as `record_batches`."""
+        """The changes in plain events of the batch; errors as `record_batches`."""
         for start, end in self._parts(batch):
             yield from self._of_part(dataclasses.replace(batch, events=batch.events[start:end]))
 
     def _parts(self, batch: EventBatch) -> Iterator[tuple[int, int]]:
-        """Events between which no table changes; tables are forgotten between them."""
+        """Events between which no table changes; tables are forgotten in between."""
         start, count = 0, len(batch.events)
         while start < count:
             passed = bisect.bisect_right(self._boundaries, batch.schema_place(start)) if self._boundaries else 0
@@ -186,12 +185,12 @@ class RowColumns:
         return self._event_sizes
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
+        """Raises EventError: the log ends inside the fragments of a row event."""
         self._plain.finish()
         return iter(())
 
     def _goes_on(self, batch: EventBatch) -> bool:
-        """Whether the first group is the last one of the batch before; notes the last one."""
+        """Whether the first group is the last one of the batch before."""
         if not len(batch.groups):
             return False
         is_same = bool(len(batch.events)) and batch.identity(0) == self._last_group
@@ -248,7 +247,7 @@ class RowColumns:
         self._state[RowField.ROWS] = 0
 
     def _complete(self, count: int) -> None:
-        """Give images after an update the values of those before it, which stand in front of them."""
+        """Give images after an update the values of those before it."""
         if not any(self._tables.completed):
             return
         after = np.flatnonzero(self._row_kinds[:count] & (1 << KIND_BITS) - 1 == UPDATE_AFTER)
@@ -267,7 +266,7 @@ class RowColumns:
         return cells.column.size if is_padded else 0
 
     def _portions(self, batch: EventBatch, count: int) -> Iterator[tuple[int, int]]:
-        """Rows that fit into one record batch each; the two of an update stay together."""
+        """Rows that fit into a record batch; those of an update stay together."""
         bytes_max = self.BYTES_MAX
         if len(batch.data) <= bytes_max and not any(map(self._padded, self._cells.values())):
             yield 0, count
@@ -318,7 +317,7 @@ class RowColumns:
         return {}
 
     def _numbers(self, batch: EventBatch, groups: Any) -> Any:
-        """The number of each row in its group, counting those that are read."""
+        """The number of each row in its group."""
         starts = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
         lengths = np.diff(np.append(starts, len(groups)))
         numbers = np.arange(len(groups)) - np.repeat(starts, lengths)
@@ -329,7 +328,7 @@ class RowColumns:
         return numbers
 
     def _own_array(self, field: ShapeField, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
-        """A column of the table's shape, wherever this version of the table has it."""
+        """A column of the table's shape, wherever this version has it."""
         import pyarrow as pa
 
         kind = arrow_type(field.type)
@@ -351,7 +350,7 @@ class RowColumns:
         return pa.array(cells, kind)
 
     def _computed(self, origin: ColumnOrigin, batch: EventBatch, rows: slice, halves: Any) -> dict[int, Value]:
-        """Values of a column in images that leave it out, by row; ABSENT if they are unknown."""
+        """By row, values that images leave out; ABSENT if unknown."""
         if origin.compute is None:
             return {}
         presents = [self._tables.presents[half] for half in halves.tolist()]
@@ -366,7 +365,7 @@ class RowColumns:
         return found
 
     def _input_values(self, origin: ColumnOrigin, batch: EventBatch, rows: slice) -> list[Value]:
-        """The values of a column as the reference has them, to compute others from."""
+        """A column as the reference has it, to compute others from."""
         name = None if origin.number is None else self._names.get(origin.number)
         if name is None:
             return [origin.fill] * (rows.stop - rows.start)
@@ -379,7 +378,7 @@ class RowColumns:
         return [converted(origin.convert, value) for value in values]
 
     def _absent_array(self, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
-        """The columns that each image leaves out, and that nothing else gives."""
+        """What each image leaves out, and nothing else tells."""
         import pyarrow as pa
 
         lists = pa.array(self._tables.absent, pa.list_(pa.string())).take(pa.array(halves))
@@ -396,7 +395,7 @@ class RowColumns:
         return pa.array(cells, lists.type)
 
     def _cell_array(self, cells: ColumnCells, batch: EventBatch, rows: slice) -> pa.Array:
-        """The values of a column of the table as cells of their own type."""
+        """Cells of the column's own type."""
         import pyarrow as pa
 
         kind, slot, column = arrow_type(cells.type), cells.slot, cells.column
@@ -404,7 +403,7 @@ class RowColumns:
         match cells.reading.what:
             case "text":
                 letters = letters_of(column.charset or "utf8mb4")
-                # Text that is none is for the path that says where it is.
+                # The slow path says where a text is none.
                 with contextlib.suppress(pa.ArrowInvalid, UnicodeDecodeError):
                     return string_array(kind, batch.data, values, more, valid, self._kernels, letters=letters)
             case "bytes":
@@ -419,7 +418,7 @@ class RowColumns:
         return self._slow_array(cells, batch, rows)
 
     def _slow_array(self, cells: ColumnCells, batch: EventBatch, rows: slice) -> pa.Array:
-        """Values that are read one by one, each different one once."""
+        """Reads values one by one, equal ones once."""
         import pyarrow as pa
 
         slot, reading = cells.slot, cells.reading
@@ -441,7 +440,6 @@ class RowColumns:
 
 
 def raw_value(value: Any, reading: Reading) -> bytes:
-    """A value as the bytes of an image."""
     if reading.what == "code":
         return int(value).to_bytes(reading.first, "little", signed=value < 0)
     prefix = len(value).to_bytes(reading.first, "little") if reading.op == RowOp.RAW_PREFIXED else b""
@@ -449,8 +447,7 @@ def raw_value(value: Any, reading: Reading) -> bytes:
 
 
 def _number_array(kind: pa.DataType, values: Any, more: Any, valid: Any) -> pa.Array:
-    """Numbers as cells; `more` has the upper halves of those that have one. They are copied: their buffers are those of
-    the next rows, too, and record batches may be kept."""
+    """`more` has upper halves. The numbers are copied: the next rows use their buffers."""
     import pyarrow as pa
 
     if pa.types.is_decimal(kind):

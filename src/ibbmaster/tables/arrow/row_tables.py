@@ -1,4 +1,4 @@
-"""The tables and kinds of row events of a DataFrame, as the kernel takes them."""
+"""The tables and kinds of row events of a DataFrame, for the kernel."""
 
 import contextlib
 from collections.abc import Callable
@@ -26,24 +26,24 @@ Step = tuple[int, int, int, int, int]  # the columns of StepColumn
 
 
 class ColumnCells(NamedTuple):
-    """How the values of a column become cells: the slot they are read into, and what is made of them there."""
+    """How values become cells: the slot they are read into, and what is made of them there."""
 
     column: Column
     slot: int
     reading: Reading
     type: str  # Spark's name of it
-    read: Reader  # of the cells themselves, where the kernel does not make them
+    read: Reader  # where the kernel does not make the cells
 
 
 class TableCells:
-    """The columns of a version of a table that are read, and what they are in the DataFrame."""
+    """The columns of a version of a table that are read."""
 
     def __init__(
         self, decoder: TableDecoder, shape: TableShape | None, fields: list[ShapeField], zero_dates: ZeroDates
     ):
         self._schema = decoder.schema
         self._zero_dates = zero_dates
-        self.origins: dict[str, ColumnOrigin] = {}  # of each column of the table's shape, by its name in the DataFrame
+        self.origins: dict[str, ColumnOrigin] = {}  # of the shape's columns, by name in the DataFrame
         self.cells: dict[int, ColumnCells] = {}  # by column number
         if shape is None:
             return
@@ -71,7 +71,7 @@ class TableCells:
                 read = converting_reader(column, origin.convert, field.type)
                 cells = ColumnCells(column, slot, raw_reading_of(column), field.type, read)
         except ValueError:
-            return  # it is in no image, or its step says what is wrong
+            return  # its step says what is wrong
         self.cells[origin.number] = cells
 
     def _add_input(self, slot: int, number: int) -> None:
@@ -124,8 +124,7 @@ class RowTables(MapStore):
         self.slot_count = 0
 
     def add_map(self, event: bytes, place: SchemaPlace) -> None:
-        """Know the table of a TABLE_MAP event. Raises EventError: its columns have no names, and some of them are
-        wanted."""
+        """Raises EventError: its columns have no names, and some are wanted."""
         decoder = self._reader.decoder(event, place)
         if decoder is not None and self._fields:
             decoder.expect_names()
@@ -134,7 +133,7 @@ class RowTables(MapStore):
         self.table_cells.append(None)
 
     def cells_of(self, row: int) -> TableCells:
-        """How a known table is read. Raises EventError: a column has another type than in the DataFrame."""
+        """Raises EventError: a column has another type than in the DataFrame."""
         found = self.table_cells[row]
         if found is None:
             decoder = self.decoders[row]
@@ -143,8 +142,8 @@ class RowTables(MapStore):
         return found
 
     def add_variant(self, event: Buffer, row: int) -> None:
-        """Know the kind of a row event of a table. Raises EventError: it has other columns than the table, or the
-        DataFrame; UndecodableError: values of a column cannot be read at all."""
+        """Know a kind of row event. Raises EventError: it has other columns than the table, or the DataFrame;
+        UndecodableError: a column's values are unreadable."""
         header = decode_rows_header(event)
         decoder = self.decoders[row]
         assert decoder is not None
@@ -171,7 +170,7 @@ class RowTables(MapStore):
         return [name for name, origin in self.cells_of(row).origins.items() if not origin.is_told(present)]
 
     def _add_steps(self, row: int, decoder: TableDecoder, present: bytes) -> tuple[int, int]:
-        """The steps of an image with these columns: the first, and how many."""
+        """The first step of an image with these columns, and how many."""
         first = self._step_count
         bits = int.from_bytes(present, "little")
         cells = self.cells_of(row).cells

@@ -34,10 +34,9 @@ def schema_of_log(
     takes_rows: bool = False,
     dump: Path | None = None,
 ) -> LoggedSchema:
-    """The schema history of a log; `declarations` are its tables when it began, `dump` is one with the GTID position
-    that the log goes on from. It comes from its cache, and is kept there, unless it begins with declarations. `scan` is
-    a faster way to begin, `case` how the log's server compares names; `is_once` and `takes_rows` are as those of
-    `LoggedSchema`."""
+    """`declarations` are the tables when the log began, `dump` one whose GTID position it goes on from. The history is
+    cached unless it begins with declarations. `scan` is a faster beginning, `case` how the server compares names;
+    `is_once` and `takes_rows` as in `LoggedSchema`."""
     base, position = declared_schema(declarations), None
     if dump is not None:
         found, position = base_schema(dump).catalog, base_position(dump)
@@ -61,7 +60,7 @@ def readable_history(
     case: NameCase | None = None,
     takes_rows: bool = False,
 ) -> SchemaHistory:
-    """The history of what can be read of a damaged log; `takes_rows` as in `LoggedSchema`."""
+    """The history of what is readable of a damaged log; `takes_rows` as in `LoggedSchema`."""
     history = SchemaHistory(declared_schema(declarations), case, is_whole=False)
     folding = GroupFolding(history, takes_rows=takes_rows)
     for group in readable_groups(log, LOG_START, on_fault):
@@ -71,7 +70,7 @@ def readable_history(
 
 
 def declared_schema(declarations: Mapping[str, Declaration]) -> SchemaCatalog:
-    """The tables of declarations, as those that were there when the log began."""
+    """Declared tables, as if there when the log began."""
     return schema_of_texts(declared_texts(declarations))
 
 
@@ -86,7 +85,7 @@ def declared_texts(declarations: Mapping[str, Declaration]) -> dict[TableName, s
 
 
 def schema_of_texts(texts: Mapping[TableName, str]) -> SchemaCatalog:
-    """Tables by their CREATE TABLE, as those that were there when the log began."""
+    """Tables by their CREATE TABLE, as if there when the log began."""
     history = SchemaHistory()
     for (database, _), text in texts.items():
         history.add(SchemaPlace(LOG_START, 0), "", 0, LoggedStatement(text, database, 0, 0, True))
@@ -108,12 +107,12 @@ def _create_table(table: str, declaration: Declaration) -> str:
 
 
 def versions_of(history: SchemaHistory, takes: Callable[[TableName], bool]) -> TableVersions:
-    """The versions of the tables whose names are taken, whatever table was called so."""
+    """The versions of tables by names that are taken, whatever table was called so."""
     return TableVersions({name: history.versions(*name) for name in history.names() if takes(name)}, history.case)
 
 
 def versions_between(history: SchemaHistory, name: TableName, ranges: Sequence[NameRange]) -> TableVersions:
-    """The versions of a table that had these names, as they are compared, and those of `name` in any case."""
+    """The versions of a table with these names, and of `name` in any case."""
     return TableVersions(
         {one: history.versions(*one) for one in {name, *(one_range.name for one_range in ranges)}}, history.case, ranges
     )

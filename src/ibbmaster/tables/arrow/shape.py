@@ -1,4 +1,4 @@
-"""Columns of the DataFrames: names, Spark types, and the Arrow types that must be equal to them."""
+"""Columns of the DataFrames: names, Spark types, and the Arrow types equal to them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _fields_of(what: str) -> tuple[ShapeField, ...]:
 
 GROUP_FIELDS = _fields_of("group")
 CHANGE_FIELDS = _fields_of("change")
-ABSENT_FIELD = ShapeField("_absent", "array<string>")  # columns that the image leaves out; on demand
-UNDECODABLE_FIELD = ShapeField("_undecodable", "map<string,binary>")  # values that are NULL in their own columns
+ABSENT_FIELD = ShapeField("_absent", "array<string>")
+UNDECODABLE_FIELD = ShapeField("_undecodable", "map<string,binary>")
 RESERVED = {field.name for field in (*GROUP_FIELDS, *CHANGE_FIELDS, ABSENT_FIELD, UNDECODABLE_FIELD)}
 OF_JOBS = {"_date", "_valid_from", "_valid_to", "_gtid_from", "_gtid_to", "_is_current"}  # what these add to a table
 TAKEN = RESERVED | OF_JOBS
@@ -46,8 +46,8 @@ SHAPES = {one: (*_FIRST.get(one, ()), *_fields_of(one.value)) for one in Granula
 
 
 def field_name(column: str) -> str:
-    """The name of a table's column in a DataFrame: one that is named as ours gets one more underscore. So does one with
-    more underscores, so that names stay different."""
+    """A column's name in a DataFrame: one named as ours gets one more underscore, and so does one with more of them, so
+    that names stay different."""
     return "_" + column if _is_taken(column) else column
 
 
@@ -61,13 +61,12 @@ def _is_taken(name: str) -> bool:
 
 
 def generic_shape(granularity: Granularity, columns: Sequence[str] = ()) -> tuple[ShapeField, ...]:
-    """The columns of a granularity, or those that are requested, in the order of the request. Raises
-    ConfigurationError: there is no such column."""
+    """Raises ConfigurationError: there is no such column."""
     return pick(SHAPES[granularity], columns)
 
 
 def pick(fields: Sequence[ShapeField], columns: Sequence[str]) -> tuple[ShapeField, ...]:
-    """Some columns by name; all if none is named; errors as `generic_shape`."""
+    """Some columns by name, in that order; all if none is named; errors as `generic_shape`."""
     if not columns:
         return tuple(fields)
     by_name = {field.name: field for field in fields}
@@ -78,7 +77,7 @@ def pick(fields: Sequence[ShapeField], columns: Sequence[str]) -> tuple[ShapeFie
 
 
 class TableFields(tuple[ShapeField, ...]):
-    """The columns of the DataFrame of one table; `shape` is the table as it is read."""
+    """The columns of the DataFrame of one table, read in this `shape`."""
 
     shape: TableShape
 
@@ -92,9 +91,8 @@ class TableFields(tuple[ShapeField, ...]):
 def table_fields(
     shape: TableShape, zero_dates: ZeroDates, columns: Sequence[str] = (), *, keeps_bytes: bool = False
 ) -> TableFields:
-    """The columns of one table's changes: of the group, the kind of change, and the table's own; with `keeps_bytes` one
-    more for undecodable values. Raises ConfigurationError: the columns have no names, in the log or declared, or two
-    differ only in their case."""
+    """The columns of the group, of the change, and of the table; with `keeps_bytes` one more for undecodable values.
+    Raises ConfigurationError: columns have no names, in the log or declared, or two differ only in their case."""
     schema = shape.schema
     if not schema.has_names:
         raise ConfigurationError(
@@ -111,8 +109,8 @@ def table_fields(
 
 
 def expect_readable(table: str, column: Column, wanted: Column, field: ShapeField, zero_dates: ZeroDates) -> str:
-    """The type of a column's own cells, which must be those of a field, or become so; the field is of `wanted`. Raises
-    EventError: the DataFrame was made with another type."""
+    """The type of a column's own cells, which must become those of a field, that of `wanted`. Raises EventError: the
+    DataFrame was made with another type."""
     found = column_type(column, zero_dates)
     if found != field.type and not has_every_value(column, wanted):
         raise EventError(f"{table} column {field.name} is {found} here, the DataFrame has {field.type}")
@@ -120,17 +118,14 @@ def expect_readable(table: str, column: Column, wanted: Column, field: ShapeFiel
 
 
 def column_type(column: Column, zero_dates: ZeroDates) -> str:
-    """Spark's type for the values of a column."""
     return kind_of(column).frame_type(column, keeps_zeros=zero_dates is not ZeroDates.NULL)
 
 
 def spark_ddl(fields: Sequence[ShapeField]) -> str:
-    """The schema in words that Spark reads."""
     return ", ".join(f"`{field.name.replace('`', '``')}` {field.type}" for field in fields)
 
 
 def arrow_schema(fields: Sequence[ShapeField]) -> pa.Schema:
-    """The schema of the record batches."""
     import pyarrow as pa
 
     return pa.schema([pa.field(field.name, arrow_type(field.type)) for field in fields])
@@ -138,7 +133,6 @@ def arrow_schema(fields: Sequence[ShapeField]) -> pa.Schema:
 
 @functools.cache
 def arrow_type(name: str) -> pa.DataType:
-    """The Arrow type that Spark takes for one of its own."""
     import pyarrow as pa
 
     if name.startswith("decimal("):

@@ -1,7 +1,6 @@
-"""The events of many small files in order, each read at once, and the pages of some collected together.
+"""The events of many small files in order: each is read at once, and the pages of several are collected together.
 
-A log of ten thousand files costs by the file: one read gets all of a file, and its header and state are judged there.
-Whatever is not plain is for `event_batches`, the reference.
+A log of ten thousand files costs by the file. What is not plain is for `event_batches`, the reference.
 """
 
 from bisect import bisect_left, bisect_right
@@ -31,14 +30,14 @@ from ibbmaster.storage.ibb.page import PAGE_SIZE, verify_page
 from .collecting import ClassicBatches, CollectingRoom, event_batches
 from .event_batch import EventBatch
 
-SMALL_BYTES = 1 << 20  # of a file: in a larger one what it costs by the file does not count
+SMALL_BYTES = 1 << 20  # of a file that is read at once
 BLOCK_BYTES = 4 << 20  # of pages that are collected together
 PAGES_MAX = (BLOCK_BYTES + 2 * SMALL_BYTES) // PAGE_SIZE
 ENDLESS = 1 << 62
 
 
 def batches_of_ranges(source: LogEngine, ranges: Sequence[LogRange], kernels: Kernels) -> Iterator[EventBatch]:
-    """The events of consecutive ranges, as from `event_batches`; a batch may span some files. Errors as there."""
+    """The events of consecutive ranges; a batch may span files. Errors as `event_batches`."""
     if isinstance(source, ClassicBinlog):
         yield from ClassicBatches(source, ranges, kernels)
     elif isinstance(source, BinlogDirectory):
@@ -54,8 +53,8 @@ class _Begin(NamedTuple):
 
 
 class _SmallFiles:
-    """Reads whole small files of `.ibb` pages into one block, without their headers, as records go on in the next file.
-    Invariant: each file begins with the state after the groups before it, as far as they are known, or is an error."""
+    """Reads whole small `.ibb` files into one block, without headers, as records go on in the next file. Invariant:
+    each file begins with the state after the groups before it, as far as known, or is an error."""
 
     def __init__(self, log: BinlogDirectory, kernels: Kernels) -> None:
         self._log = log
@@ -65,12 +64,12 @@ class _SmallFiles:
         memory = page_memory(PAGES_MAX * PAGE_SIZE)
         self._view = memoryview(memory)
         self._block: Any = np.frombuffer(memory, dtype=np.uint8)
-        self._file_nos: list[int] = []  # of each page in the block: which file it is of, and which page there
+        self._file_nos: list[int] = []  # of each page in the block
         self._page_nos: list[int] = []
-        self._begins: list[_Begin] = []  # that are not compared yet
+        self._begins: list[_Begin] = []  # not compared yet
         self._checked = 0  # groups of the room that are in the state
         self._forget_state()
-        self._resume: LogPosition | None = None  # where the last group ended that was read by the reference
+        self._resume: LogPosition | None = None  # where the reference's last group ended
 
     def batches(self, ranges: Iterable[LogRange]) -> Iterator[EventBatch]:
         for log_range in ranges:
@@ -90,7 +89,7 @@ class _SmallFiles:
         return is_first_page and log_range.end_offset <= SMALL_BYTES and not log_range.end_offset % PAGE_SIZE
 
     def _add(self, log_range: LogRange) -> bool:
-        """Read a file behind the pages that are there; False if something in it is for the reference."""
+        """Read a file behind the pages that are there; False if it is for the reference."""
         file_no, start = log_range.file_no, self._pages * PAGE_SIZE
         name, size = format_file_name(file_no), log_range.end_offset
         if self._disk.read_into(name, 0, self._view[start : start + size]) != size:
@@ -128,7 +127,6 @@ class _SmallFiles:
         state[Field.SKIP_TYPE] = state[Field.NESTED_TYPE] = -1
 
     def _collected(self) -> Iterator[EventBatch]:
-        """Collect the block; the reference reads what has to come by it."""
         while self._pages:
             first_new = self._room.count
             status = self._kernels.collect_table(
@@ -153,7 +151,7 @@ class _SmallFiles:
             yield from self._collected()
 
     def _past(self) -> Iterator[EventBatch]:
-        """Let the reference read the rest of the file where the kernel is, and go on in the block with the next."""
+        """Let the reference read the rest of the kernel's file; go on in the block with the next."""
         file_no, page = self._file_no(), int(self._room.state[Field.PAGE])
         first, behind = bisect_left(self._file_nos, file_no), bisect_right(self._file_nos, file_no)
         start = (self._page_nos[first] + page - first) * PAGE_SIZE + int(self._room.state[Field.OFFSET])
@@ -194,7 +192,7 @@ class _SmallFiles:
         return self._file_nos[min(int(self._room.state[Field.PAGE]), self._pages - 1)]
 
     def _place(self, first: int) -> None:
-        """Give the groups from a row on their places in files, in place of those in the block."""
+        """Give groups from a row on their places in files, instead of the block."""
         groups = self._room.groups[first : self._room.count]
         file_nos, page_nos = np.array(self._file_nos, dtype=np.int64), np.array(self._page_nos, dtype=np.int64)
         for number, offset in (
@@ -212,7 +210,7 @@ class _SmallFiles:
         self._room.state[Field.PAGE] = 0
 
     def _forget_state(self) -> None:
-        self._base, self._state = GtidState(), GtidState()  # with which a file began, and after what was read of it
+        self._base, self._state = GtidState(), GtidState()  # at a file's beginning, and after what was read of it
 
     # States -------------------------------------------------------------------------------------
 

@@ -28,14 +28,15 @@ from .read_options import Granularity, ReadOptions
 from .schema_reading import schema_of_log
 
 REMEDY = "workers read the log themselves, so each must see it under the same path"
-_SHOWS_EMPTY = (Granularity.EVENTS, Granularity.GROUPS)  # of which an empty group has rows, too
+_SHOWS_EMPTY = (Granularity.EVENTS, Granularity.GROUPS)
 _OF_GROUPS = frozenset(("after", "until", "domain", "server", "drop_empty"))  # stages that look into no group
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
 def staged_log(options: ReadOptions, log: LogEngine) -> LogEngine:
-    """A log after the stages of options; it closes that log. Raises ConfigurationError, GtidError: an option cannot be
-    used with this log; PositionError, FormatError, ClassicFormatError, StoreError: as `stages.options.staged`."""
+    """A log after the stages of options; closing it closes that log. Raises ConfigurationError, GtidError: an option
+    cannot be used with this log; PositionError, FormatError, ClassicFormatError, StoreError: as
+    `stages.options.staged`."""
     for number, given in enumerate(options.stages):
         find_history = _history_finder(options, log)
         given = _as_read(given, options)
@@ -51,8 +52,8 @@ def staged_log(options: ReadOptions, log: LogEngine) -> LogEngine:
 
 
 def live_stages(options: ReadOptions) -> list[GroupTransform]:
-    """The stages for the groups of a primary: they leave every group, so that each has its number. Raises
-    ConfigurationError: an option cannot be used."""
+    """For groups of a primary: they leave every group, so that each has its number. Raises ConfigurationError: an
+    option cannot be used."""
     case = options.name_case or NameCase.EXACT
     keeps = options.granularity not in _SHOWS_EMPTY
     return [
@@ -65,7 +66,7 @@ def live_stages(options: ReadOptions) -> list[GroupTransform]:
 
 
 def with_spans(options: ReadOptions, log: LogEngine) -> ReadOptions:
-    """Options whose stages take those parts of the log that `log` has, so that no reader looks for them."""
+    """Stages take the parts of the log that `log` has, so no reader looks for them."""
     spans: list[LogSpan | None] = []
     if not options.stages:
         return options
@@ -79,17 +80,17 @@ def with_spans(options: ReadOptions, log: LogEngine) -> ReadOptions:
 
 
 def history_cache_of(options: ReadOptions) -> HistoryCache:
-    """Where the schema history of the log of options is kept; one after stages belongs to this reader alone."""
+    """The history after stages belongs to this reader alone."""
     return HistoryCache(place(options.path), is_written=False, keeps=not options.stages)
 
 
 def option_names() -> dict[str, str]:
-    """The names of stages as options of a DataFrame, by their names in Python."""
+    """The names of stages as DataFrame options, by their names in Python."""
     return {name: _camel(name.strip("_").split("_")) for name, *_ in stage_options()}
 
 
 def named_as_options(error: ConfigurationError) -> ConfigurationError:
-    """The same error, which calls stages as options are called."""
+    """The same error, with stages called as options."""
     names = set(option_names().values())
 
     def named(found: re.Match[str]) -> str:
@@ -105,7 +106,7 @@ def _camel(words: Iterable[str]) -> str:
 
 
 def _as_read(given: StageOptions, options: ReadOptions) -> StageOptions:
-    """The same stages, without empty groups where a reader sees none of them: that reads the log faster."""
+    """Leaves out empty groups where a reader sees none of them: that reads faster."""
     if options.granularity in _SHOWS_EMPTY or not _OF_GROUPS.issuperset(cast(Mapping[str, object], given)):
         return given
     return {**given, "drop_empty": True}
@@ -134,7 +135,7 @@ def expect_log(options: ReadOptions, log_range: LogRange, *, is_strict: bool) ->
         name = format_file_name(log_range.file_no)
         with closing(open_disk(path)) as disk, contextlib.suppress(StoreError):
             disk.size(name)
-            return  # a directory may have ten thousand files: it is listed only to say which are missing
+            return  # listing ten thousand files takes long
         if log_range.file_no not in _numbers(path):
             raise _unreachable(path, f"{name} is not there, which the driver has seen")
     elif not _numbers(path):

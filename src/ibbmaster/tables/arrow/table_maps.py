@@ -1,4 +1,4 @@
-"""The TABLE_MAP events of a part of a log, each different one once."""
+"""The TABLE_MAP events of a part of a log, equal ones once."""
 
 import bisect
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,19 +16,18 @@ from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.model import SchemaPlace
 from .event_batch import EventBatch
 
-FEW = 100  # events, as in the last of small files: a plan of these has no need of `pyarrow.compute`, 0.05 s
+FEW = 100  # events: a plan of these needs no `pyarrow.compute`, 0.05 s
 
 
 class SeenMap(NamedTuple):
-    """A TABLE_MAP event, at the place of the last equal one."""
+    """At the place of the last equal event."""
 
     place: SchemaPlace
     event: bytes
 
 
 def seen_maps(batches: Iterable[EventBatch], boundaries: Sequence[SchemaPlace], kernels: Kernels) -> list[SeenMap]:
-    """Those in batches of events, in their order; a boundary between two makes them different. Errors as the
-    batches."""
+    """In order; a boundary between two makes them different. Errors as the batches."""
     found: dict[tuple[int, bytes], SeenMap] = {}
     for batch in batches:
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
@@ -49,7 +48,7 @@ def seen_maps_by_reference(groups: Iterable[EventGroup], boundaries: Sequence[Sc
 
 
 def last_decoder(maps: Sequence[SeenMap], reader: RowReader) -> TableDecoder | None:
-    """Reads the table of a reader as the last of these events has it."""
+    """Reads a reader's table as the last of these events has it."""
     for place, event in reversed(maps):
         found = reader.decoder(event, place)
         if found is not None:
@@ -62,7 +61,7 @@ def _note(found: dict[tuple[int, bytes], SeenMap], boundaries: Sequence[SchemaPl
 
 
 def _between(batch: EventBatch, numbers: Any, boundaries: Sequence[SchemaPlace]) -> Iterator[Any]:
-    """Events of a batch, those together between which no boundary lies."""
+    """Events of a batch, divided at boundaries."""
     start = 0
     while start < len(numbers):
         passed = bisect.bisect_right(boundaries, batch.schema_place(numbers[start]))
@@ -74,7 +73,7 @@ def _between(batch: EventBatch, numbers: Any, boundaries: Sequence[SchemaPlace])
 
 
 def last_of_each(batch: EventBatch, numbers: Any, offset: int, kernels: Kernels) -> list[int]:
-    """The last one of events with the same bytes from an offset on, in the order of the first ones."""
+    """The last of events with equal bytes from an offset on, in the order of the first ones."""
     if len(numbers) <= FEW:
         return list({batch.event(number)[offset:]: number for number in numbers.tolist()}.values())
     import pyarrow as pa
@@ -87,5 +86,5 @@ def last_of_each(batch: EventBatch, numbers: Any, offset: int, kernels: Kernels)
     encoded = texts.dictionary_encode()
     indices = np.frombuffer(encoded.indices.buffers()[1], dtype=np.int32)  # `to_numpy` imports pandas: half a second
     last = np.zeros(len(encoded.dictionary), dtype=np.int64)
-    last[indices[: len(numbers)]] = numbers  # of equal indices the last one stays
+    last[indices[: len(numbers)]] = numbers
     return last.tolist()

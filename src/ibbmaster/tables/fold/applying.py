@@ -1,4 +1,4 @@
-"""Applies one event of a log after the other to the rows of its tables, and says by table what it cannot tell."""
+"""Applies one event after the other to the rows of tables, and says what it cannot tell of each."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -41,14 +41,14 @@ from .row_events import MappedTable
 from .stored import InexactRowsError, StoredLayouts, mapped_columns, own_columns
 
 INSERTS = frozenset(number for number, kind in KINDS.items() if kind is ChangeKind.INSERT)
-FLAG_THREAD_SPECIFIC = 0x4  # of an event: it is about temporary tables, or hangs on its session in another way
-NO_FOREIGN_KEY_CHECKS = 1 << 26  # of the flags of a session
+FLAG_THREAD_SPECIFIC = 0x4  # of an event: it is about temporary tables, or depends on its session otherwise
+NO_FOREIGN_KEY_CHECKS = 1 << 26  # of a session
 WITHOUT_BEGINNING = "the log does not begin with its CREATE TABLE; give a base (--base DUMP)"
 
 
 class EventFold:
-    """The tables of a fold at the current event, which subclasses read. `wanted` are the generations whose rows are
-    kept, None for all."""
+    """The tables of a fold at the current event, which subclasses read. `wanted`: generations whose rows are kept;
+    None: all."""
 
     def __init__(
         self,
@@ -66,25 +66,23 @@ class EventFold:
         self._followed = FollowedTables(timeline, wanted)
         self._engine = engine
         self._timeline = timeline
-        self._complete: set[int] = set()  # generations that were emptied while we looked
+        self._complete: set[int] = set()
         self._statements = StatementFold(timeline)
         self._versions: dict[tuple[str, str], TableVersion | None] = {}
-        self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until the next statement that may change it
+        self._mapped: dict[bytes, MappedTable | None] = {}  # by TABLE_MAP, until a statement may change it
         self._temporary: set[tuple[tuple[int, int], TableName]] = set()  # tables of sessions
-        self._header = EventHeader(0, 0, 0, 0, 0, 0)  # of the current statement
-        self._statement: LoggedStatement | None = None  # the current one
-        self._is_replace: bool | None = None  # what the last ANNOTATE_ROWS says of the row events after it
+        self._header = EventHeader(0, 0, 0, 0, 0, 0)
+        self._statement: LoggedStatement | None = None
+        self._is_replace: bool | None = None  # what the last ANNOTATE_ROWS says
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
         self._gtid = ""
         self._place = place
 
     @property
     def wanted(self) -> frozenset[int] | None:
-        """The generations whose rows are kept; None for all."""
         return self._followed.wanted
 
     def keeps(self, table: TableVersion) -> bool:
-        """Whether the rows of a table are kept."""
         return self._followed.keeps(table)
 
     def _map(self, event: bytes, start: LogPosition, number: int) -> MappedTable | None:
@@ -119,7 +117,7 @@ class EventFold:
         return self._versions[key]
 
     def contents_now(self, table: TableVersion) -> TableContents:
-        """The rows of a table as it is at the current event."""
+        """The rows of a table at the current event."""
         contents = self.tables.get(table.generation)
         if contents is None:
             contents = self.tables[table.generation] = TableContents(self.kept, table.generation, table, self.layouts)
@@ -142,12 +140,12 @@ class EventFold:
             self.doubt(contents, reason)
 
     def _change(self, mapped: MappedTable, event: bytes, first: int = 0) -> None:
-        """Apply a row event, from the row on that is at `first`."""
+        """Apply a row event, from the row on at `first`."""
         contents = mapped.contents
         if contents.table.is_versioned:
             contents.ends = self._ends_of(event)
         if contents.table.kind is TableKind.SEQUENCE:
-            contents.unknown = None  # an event has all of its state, if its image is whole
+            contents.unknown = None  # a whole image has all of its state
         changes = self._changes_of_parent(mapped, event)
         is_lost = contents.unknown is not None and not contents.is_open
         if is_lost or not self._statements.keeps_rows(contents.table):
@@ -161,7 +159,7 @@ class EventFold:
             cascade(self, contents.table, changes, self._gtid)
 
     def _ends_of(self, event: bytes) -> tuple[bytes, ...]:
-        """The end of rows that hold now; a server that was upgraded leaves the older one in rows that are there."""
+        """The end of rows that hold now; an upgraded server leaves the older one in existing rows."""
         engine, file_no = self._engine, self._place.position.file_no
         version = version_number(engine.server_version_of(file_no))
         if not version or event[TYPE_OFFSET] not in INSERTS:
@@ -173,7 +171,7 @@ class EventFold:
         if event[TYPE_OFFSET] in INSERTS or not (children := self.children_of(table)):
             return []
         if decode_rows_header(event).flags & FLAG_NO_FOREIGN_KEY_CHECKS:
-            return []  # then a server leaves the children as they are
+            return []
         try:
             return list(parent_changes(mapped, event, referred_columns(children)))
         except InexactRowsError:
@@ -181,14 +179,13 @@ class EventFold:
             return []
 
     def children_of(self, table: TableVersion) -> Children:
-        """See `FollowedTables.children_of`."""
         return self._followed.children_of(table.database, table.name, self._place)
 
     # Statements -------------------------------------------------------------------------------
 
     def _operate(self, statement: LoggedStatement, cursor: Cursor) -> None:
         effects = effects_of(statement, cursor)
-        if not effects or not isinstance(effects[0], WrittenTables):  # also CREATE INDEX and its like
+        if not effects or not isinstance(effects[0], WrittenTables):
             self._versions.clear()
             self._mapped.clear()
             self._followed.forget()
@@ -211,7 +208,7 @@ class EventFold:
             self._temporary |= {(own, one.table) for one in effects if isinstance(one, Emptied) and one.is_temporary}
 
     def _write(self, effect: WrittenTables, statement: LoggedStatement) -> None:
-        """Apply a change of rows in statement format, and what foreign keys may have made of it."""
+        """Apply a change in statement format, and what foreign keys may have made of it."""
         if self._header.flags & FLAG_THREAD_SPECIFIC and effect.tables is not None:
             own = self._header.server_id, statement.thread_id
             tables = tuple(one for one in effect.tables if (own, one) not in self._temporary)
@@ -242,7 +239,7 @@ class EventFold:
                 case Fresh(table=table):
                     self._complete.add(table.generation)
                 case Altered(table=table) if table.generation in self.tables:
-                    self.contents_now(table)  # rows take this version before the next one comes
+                    self.contents_now(table)
                 case Doubted(step=PartitionStep() as step) if self._moves(step):
                     pass
                 case RowsGone(table=table) if self.keeps(table):
@@ -251,10 +248,10 @@ class EventFold:
                     self._take_doubt(self.contents_now(table), outcome)
 
     def _moves(self, step: PartitionStep) -> bool:
-        """Whether the current statement has removed or moved rows of partitions, and it is known which. Raises
-        MissingTablesError: rows of one more table must be kept."""
+        """Whether the current statement moved or removed known rows of partitions. Raises MissingTablesError: rows of
+        one more table must be kept."""
         if self._moved == (self._place, step):
-            return True  # as the other table was told of
+            return True
         before, after = (find(step.table, self._place) for find in (self._statements.before, self._statements.after))
         find = self._statements.after if step.is_split else self._statements.before
         other = None if step.other is None else find(step.other, self._place)
@@ -297,14 +294,14 @@ class EventFold:
         if doubted.leaves:
             contents.doubt_more(UnknownRows(self._gtid, doubted.reason))
         elif not (doubted.adds or contents.has_rows):
-            return  # there is no row that could be another one
+            return
         elif doubted.is_open and (contents.unknown is None or contents.is_open):
             contents.forget(UnknownRows(self._gtid, doubted.reason), is_open=True)
         else:
             self.doubt(contents, doubted.reason)
 
     def doubt(self, contents: TableContents, reason: str) -> None:
-        """From here on the rows of a table are unknown; those that are kept are of no use."""
+        """From here on all rows of a table are unknown."""
         if contents.unknown is None or contents.is_open:
             contents.forget(UnknownRows(self._gtid, reason), is_open=False)
 

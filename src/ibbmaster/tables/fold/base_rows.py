@@ -20,25 +20,23 @@ ROWS_AT_ONCE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseDump:
-    """The tables at the position where the log begins for us. `read` gives their rows, anew each time."""
+    """The tables where the log begins for us. `read` gives their rows, anew each time."""
 
     position: GtidPosition
     read: Callable[[], Iterable[BaseRows]]
 
     @classmethod
     def of_file(cls, path: Path) -> BaseDump:
-        """Raises ConfigurationError: the file is no dump, or says no position; StoreError: it cannot be read."""
+        """Raises ConfigurationError: the file is no dump, or has no position; StoreError: it cannot be read."""
         return cls(position=base_position(path), read=partial(base_rows, path))
 
     def has(self, domain_id: int, seq_no: int) -> bool:
-        """Whether it includes a group."""
         reached = self.position.get(domain_id)
         return reached is not None and seq_no <= reached.seq_no
 
 
 def stored_rows(table: TableVersion, layout: StoredLayout, inserted: BaseRows) -> Iterator[list[StoredRow]]:
-    """The rows of an INSERT as images of a layout, some at a time. Raises ConfigurationError: a row does not fit the
-    table."""
+    """The rows of an INSERT as images, some at a time. Raises ConfigurationError: a row does not fit the table."""
     places = [layout.places[column.id] for column in _named(table, inserted)]
     found = []
     for number, row in enumerate(inserted.rows, 1):
@@ -60,8 +58,8 @@ def stored_rows(table: TableVersion, layout: StoredLayout, inserted: BaseRows) -
 
 
 def columns_left_out(table: TableVersion, inserted: BaseRows) -> list[TableColumn]:
-    """The columns of a table that an INSERT leaves out: those that the server computes. Raises ConfigurationError: it
-    names a column that the table does not have."""
+    """The columns an INSERT leaves out: those that the server computes. Raises ConfigurationError: it names an unknown
+    column."""
     told = {column.id for column in _named(table, inserted)}
     return [column for column in table.columns if column.id not in told and column.period is None]
 

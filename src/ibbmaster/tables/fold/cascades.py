@@ -1,7 +1,7 @@
-"""The effect of foreign keys on children when rows of a parent go or change, which no event shows.
+"""What foreign keys do to children when rows of a parent go or change: no event shows it.
 
 A server applies ON DELETE and ON UPDATE inside its engine, row by row, also to children of children. Where it may find
-more texts alike than those of the same bytes, the child becomes unknown.
+texts alike that differ in bytes, the child becomes unknown.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .stored import InexactRowsError, StoredColumn, StoredLayout, StoredRow, is_
 from .whole_rows import RowImages
 
 CASCADING = frozenset(("CASCADE", "SET NULL", "SET DEFAULT"))
-SCANNED_MAX = 1 << 24  # rows of one child without a key that are looked through
+SCANNED_MAX = 1 << 24
 
 Children = Sequence[tuple[TableVersion, ForeignConstraint]]
-Values = dict[str, bytes | None]  # stored values by names of columns in lower case
+Values = dict[str, bytes | None]  # by names in lower case
 
 _CASE_ALONE = re.compile(  # collations that compare ASCII by its letters, of whatever case
     r"(?:latin1_(?:swedish|general)|ascii_general|(?:utf8mb[34]_)?(?:general|unicode|unicode_520|uca1400))"
@@ -39,7 +39,7 @@ AlikePart = Callable[[bytes], bytes | None]
 
 
 class MissingTablesError(Exception):
-    """Other tables, whose rows were not kept from the start, decide about rows that are kept."""
+    """Rows of other tables, not kept from the start, decide about kept ones."""
 
     def __init__(self, generations: frozenset[int]) -> None:
         super().__init__(generations)
@@ -47,14 +47,14 @@ class MissingTablesError(Exception):
 
 
 class FollowedTables:
-    """The tables that a fold follows: those whose rows are wanted, and those whose foreign keys change rows of them, at
-    a place of the log, until `forget`. `wanted` are generations, None for all."""
+    """The tables a fold follows: the wanted ones, and those whose foreign keys change their rows. `wanted` are
+    generations; None: all."""
 
     def __init__(self, timeline: SchemaTimeline, wanted: frozenset[int] | None) -> None:
         self.wanted = wanted
         self._timeline = timeline
         self._children: dict[tuple[str, str], list[tuple[TableVersion, ForeignConstraint]]] | None = None
-        self._followed: dict[tuple[str, str], Children] = {}  # of those, the children whose rows are kept
+        self._followed: dict[tuple[str, str], Children] = {}
 
     def forget(self) -> None:
         """A statement may have changed tables."""
@@ -62,12 +62,11 @@ class FollowedTables:
         self._followed.clear()
 
     def keeps(self, table: TableVersion) -> bool:
-        """Whether the rows of a table are kept."""
         return self.wanted is None or table.generation in self.wanted
 
     def follows(self, table: TableVersion, place: SchemaPlace) -> bool:
-        """Whether row events of a table matter for rows that are kept. Raises MissingTablesError: they do, and its own
-        rows are not kept."""
+        """Whether row events of a table matter for kept rows. Raises MissingTablesError: they do, and its own rows are
+        not kept."""
         if self.keeps(table) or engine_of(table) in MERGED:
             return True
         if needed := self._leading_to_wanted(table, place, frozenset()):
@@ -75,7 +74,7 @@ class FollowedTables:
         return False
 
     def _leading_to_wanted(self, table: TableVersion, place: SchemaPlace, passed: frozenset[int]) -> frozenset[int]:
-        """The tables from this one on whose foreign keys change rows of a table that is kept."""
+        """The tables from this one on whose foreign keys change kept rows."""
         found: frozenset[int] = frozenset()
         passed |= {table.generation}
         for child, _ in self._children_named(table.database, table.name, place):
@@ -86,8 +85,8 @@ class FollowedTables:
         return found
 
     def children_of(self, database: str, name: str, place: SchemaPlace) -> Children:
-        """The tables that are kept whose foreign keys to a table change rows of theirs, and these keys. Raises
-        MissingTablesError: rows of others must be kept, too."""
+        """The kept tables with foreign keys to a table, and these keys. Raises MissingTablesError: rows of others must
+        be kept."""
         found = self._followed.get((database, name))
         if found is None:
             found = [one for one in self._children_named(database, name, place) if self.follows(one[0], place)]
@@ -110,15 +109,13 @@ class FollowedTables:
 
 
 class ForeignChange(NamedTuple):
-    """A row of a parent that goes, or changes: its values in the columns that keys refer to."""
+    """A parent's row that goes or changes: its values in referred columns."""
 
     before: Values
     after: Values | None
 
 
 class FoldedTables(Protocol):
-    """What cascades ask of a fold."""
-
     def children_of(self, table: TableVersion) -> Children: ...
 
     def contents_now(self, table: TableVersion) -> TableContents: ...
@@ -127,13 +124,13 @@ class FoldedTables(Protocol):
 
 
 def referred_columns(children: Children) -> set[str]:
-    """The columns of a parent that the keys of its children refer to, in lower case."""
+    """In lower case."""
     return {name.lower() for _, key in children for name in key.parent_columns}
 
 
 def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterator[ForeignChange]:
-    """The changes that a row event, not applied yet, makes to a parent's columns `names`. Raises EventError: the event
-    is damaged; InexactRowsError: neither the event nor its row has the values."""
+    """What a row event, not yet applied, changes in a parent's columns `names`. Raises EventError: the event is
+    damaged; InexactRowsError: neither the event nor its row has the values."""
     layout, contents = mapped.layout, mapped.contents
     wanted = [(column.column.name.lower(), place) for place, column in enumerate(layout.columns)]
     wanted = [(name, place) for name, place in wanted if name in names]
@@ -167,7 +164,7 @@ def parent_changes(mapped: MappedTable, event: bytes, names: set[str]) -> Iterat
 
 
 def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[ForeignChange], gtid: str) -> None:
-    """Apply changes of a parent to its children, and to theirs, as their foreign keys say."""
+    """Apply changes of a parent to its children, and to theirs."""
     work = deque([(parent, changes)])
     while work:
         table, told = work.popleft()
@@ -191,7 +188,7 @@ def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[Foreig
 
 
 def doubt_below(tables: FoldedTables, parent: TableVersion) -> None:
-    """Doubt the rows of a parent's children, and of theirs: some may be gone, or changed."""
+    """Doubt the rows of a parent's children, and of theirs."""
     work, seen = [parent], {parent.generation}
     while work:
         table = work.pop()
@@ -219,8 +216,6 @@ def _reaches(change: ForeignChange, key: ForeignConstraint) -> bool:
 
 
 class _Cascade:
-    """One foreign key of one child at work."""
-
     def __init__(self, contents: TableContents, parent: TableVersion, key: ForeignConstraint, gtid: str) -> None:
         table = contents.table
         self._contents, self._key, self._gtid = contents, key, gtid
@@ -277,7 +272,7 @@ class _Cascade:
         )
 
     def _rows(self, wanted: Sequence[bytes]) -> Iterator[list[bytes | None]]:
-        """The rows that refer to values of a parent, in the columns of now."""
+        """The rows that refer to a parent's values, in the columns of now."""
         contents = self._contents
         parts = [alike_part(self._layout.columns[place]) for place in self._places]
         value = _reference(parts, wanted)
@@ -334,8 +329,8 @@ def _reference(parts: Sequence[AlikePart], values: Sequence[bytes]) -> bytes | N
 
 
 class ForeignIndex:
-    """Finds the rows of a child that may refer to a value; callers check the row itself. It only grows: rows that are
-    gone, or were rolled back, are left out when they are looked up."""
+    """Finds the rows of a child that may refer to a value; callers check them. It only grows: rows that are gone are
+    left out when they are looked up."""
 
     def __init__(self, column_ids: Sequence[int], parts: Sequence[AlikePart]) -> None:
         self._column_ids = column_ids
@@ -345,7 +340,6 @@ class ForeignIndex:
         self._database.execute("CREATE TABLE x (value BLOB, key BLOB, PRIMARY KEY (value, key)) WITHOUT ROWID")
 
     def note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None:
-        """Add rows, or values that rows have now."""
         places = [layout.places[column_id] for column_id in self._column_ids]
         found = []
         for key, (image, spans) in zip(keys, rows, strict=True):
@@ -355,7 +349,7 @@ class ForeignIndex:
         self._database.executemany("INSERT OR IGNORE INTO x VALUES (?, ?)", found)
 
     def places(self, contents: TableContents, value: bytes | None) -> Iterator[int]:
-        """The places of rows that may refer to a value, among them those that are compared by more than their bytes."""
+        """Among them are rows that are compared by more than their bytes."""
         some = "" if value is None else " WHERE value IN (:value, x'')"
 
         sql = f"SELECT DISTINCT key FROM x{some} ORDER BY key"
@@ -366,8 +360,7 @@ class ForeignIndex:
 
 
 def alike_part(column: StoredColumn) -> AlikePart:
-    """Makes equal values of a column the same bytes. Raises InexactRowsError: the collation of its texts is unknown
-    here."""
+    """Makes equal values the same bytes. Raises InexactRowsError: the collation is unknown here."""
     if not is_text(column):
         return bytes
     collation = column.type.collation or ""

@@ -1,4 +1,4 @@
-"""Generated columns that images leave out, computed from the other values where that is simple."""
+"""Generated columns that images leave out, computed from other values where that is simple."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -13,16 +13,16 @@ from .stored import StoredColumn, StoredLayout
 
 
 class ColumnExpression(NamedTuple):
-    """The expression of a generated column, by places of a layout."""
+    """A generated column, by places of a layout."""
 
-    place: int  # where it stands among the columns
+    place: int
     column: StoredColumn
-    sources: frozenset[int]  # the places of the columns that its expression may name
-    inputs: dict[str, int]  # places of those that `compute` takes, by their names in lower case; None: not simple
+    sources: frozenset[int]  # places of columns that it may name
+    inputs: dict[str, int]  # what `compute` takes, by name in lower case
     compute: Evaluate | None
 
     def value(self, layout: StoredLayout, values: Sequence[bytes | None]) -> bytes | None:
-        """The value to store in a row with these stored values. Raises NotSimpleError: it is unknown."""
+        """Raises NotSimpleError: it is unknown."""
         if self.compute is None:
             raise NotSimpleError(f"the expression of {self.column.column.name}")
         taken: dict[str, Value] = {}
@@ -37,7 +37,6 @@ class ColumnExpression(NamedTuple):
 
 
 def computed_columns(table: TableVersion, layout: StoredLayout) -> Iterator[ColumnExpression]:
-    """The generated columns of a table in a layout."""
     places = {column.name.lower(): layout.places[column.id] for column in table.columns}
     plain = {
         column.name.lower(): layout.columns[layout.places[column.id]].column
@@ -60,7 +59,7 @@ def computed_columns(table: TableVersion, layout: StoredLayout) -> Iterator[Colu
 
 
 def affected(columns: Sequence[ColumnExpression], told: Collection[int]) -> list[ColumnExpression]:
-    """The columns that depend on those that are told, also through each other, without these; all by places."""
+    """The columns that depend on those told, also through each other, without these; all by places."""
     changed = set(told)
     found: dict[int, ColumnExpression] = {}
     while True:
@@ -74,8 +73,7 @@ def affected(columns: Sequence[ColumnExpression], told: Collection[int]) -> list
 def compute(
     columns: Iterable[ColumnExpression], layout: StoredLayout, values: list[bytes | None], unknown: Collection[int]
 ) -> Iterator[StoredColumn]:
-    """Compute generated columns from the others; those it cannot are NULL, and returned. `unknown` are the ids of
-    columns whose values nobody knows."""
+    """Compute generated columns; those it cannot are NULL, and returned. `unknown` are ids of columns."""
     for one in columns:
         try:
             if any(layout.columns[place].id in unknown for place in one.sources):

@@ -1,4 +1,4 @@
-"""The rows of one table, as far as the log was read: changed by row events, and by statements about all of them."""
+"""The rows of one table, as far as the log was read."""
 
 from __future__ import annotations
 
@@ -35,13 +35,11 @@ DIGEST_SIZE = 16
 NOT_THERE = "an UPDATE of a row that is not there"
 REWRITTEN_AT_A_TIME = 1 << 10  # rows
 UNTOLD = SchemaSession()  # of a statement that is not at hand
-ENDS_2038, ENDS_2106 = b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff"  # of a row that holds now, in seconds
-CELLS_MAX = 1 << 12  # rows of which single values are in doubt, before a column is as a whole
+ENDS_2038, ENDS_2106 = b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff"
+CELLS_MAX = 1 << 12  # rows with single values in doubt, before whole columns are
 
 
 class RowWatch(Protocol):
-    """Notes every row that a table with a key gets."""
-
     def note(self, layout: StoredLayout, keys: Sequence[bytes], rows: Sequence[StoredRow]) -> None: ...
 
 
@@ -100,7 +98,6 @@ class TableContents:
 
     @property
     def is_keyed(self) -> bool:
-        """Whether a key distinguishes its rows."""
         return row_key(self.table) is not None
 
     @property
@@ -110,11 +107,10 @@ class TableContents:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether single rows are known, or are not, beside others."""
+        """Whether single rows are known, or unknown, beside others."""
         return self.is_open or bool(self.doubts)
 
     def place(self, key: bytes) -> int | None:
-        """Where the row of a key is kept."""
         return self.kept.place(self.number, key)
 
     def may_have(self, key: bytes) -> bool:
@@ -122,31 +118,31 @@ class TableContents:
         return ROW in self.doubts.rows.get(key, ()) or (self.unknown is not None and key not in self.doubts.absent)
 
     def unknown_of(self, key: bytes) -> set[int]:
-        """The columns whose values are unknown in a row that is kept."""
+        """The columns with unknown values in a kept row."""
         return {*self.unknown_columns, *self.doubts.rows.get(key, ())}
 
     def unknown_in(self, interval: Interval, columns: Collection[int]) -> UnknownRows | None:
-        """Why rows whose keys are in an interval, or their values of columns, are unknown; None if they are known."""
+        """Why rows with keys in an interval, or their values of columns, are unknown; None: known."""
         if self.unknown is not None and not self._is_one_known(interval):
             return self.unknown
         found = [*(self.doubts.inside(interval) if self.doubts.rows else ()), self.unknown_columns]
         return next((one[column] for one in found for column in (ROW, *columns) if column in one), None)
 
     def _is_one_known(self, interval: Interval) -> bool:
-        """Whether an interval has a single key, and that key a row that is kept, or none."""
+        """Whether an interval has a single key, known to have a row or none."""
         first, end = interval
         if end is None or end != successor(first):
             return False
         return first in self.doubts.absent or self.place(first) is not None
 
     def is_in_doubt(self, columns: Collection[int]) -> bool:
-        """Whether a row may be there or not, or has values of columns that are unknown."""
+        """Whether a row may be there or not, or has unknown values of columns."""
         return self.unknown is not None or any(
             not found.keys().isdisjoint((ROW, *columns)) for found in self.doubts.rows.values()
         )
 
     def forget(self, reason: UnknownRows, *, is_open: bool) -> None:
-        """All rows are unknown from now on; those that are reported later are kept if it `is_open`."""
+        """All rows are unknown from now on; later ones are kept if it `is_open`."""
         self.unknown = self.unknown or next(
             (one for found in self.doubts.rows.values() for one in found.values()), reason
         )
@@ -155,7 +151,7 @@ class TableContents:
         self.kept.drop(self.number)
 
     def doubt_more(self, reason: UnknownRows) -> None:
-        """The table may have more rows than those that are known."""
+        """The table may have more rows than the known ones."""
         if not self.is_keyed:
             self.forget(reason, is_open=False)
         elif self.unknown is None:
@@ -163,13 +159,12 @@ class TableContents:
         self.doubts.absent.clear()
 
     def lose_column(self, column: int, reason: UnknownRows) -> None:
-        """The values of a column are unknown in all rows."""
         self.unknown_columns.setdefault(column, reason)
 
     def lose_values(
         self, layout: StoredLayout, row: StoredRow, columns: Collection[StoredColumn], what: str, gtid: str
     ) -> None:
-        """Generated columns of a row that is there have unknown values."""
+        """Generated columns of a row have unknown values."""
         for column in columns:
             reason = UnknownRows(gtid, no_value(what, column))
             plan = None if self.table.is_versioned else self.key_plan(layout)
@@ -187,7 +182,7 @@ class TableContents:
             self.forget(reason, is_open=True)
 
     def spread_doubts(self, table: TableVersion) -> None:
-        """Where only generated columns of `table` are in doubt, in some rows, let them be so in all rows."""
+        """Doubts about generated columns of some rows alone become those of all rows."""
         generated = {column.id for column in table.columns if column.is_computed}
         lost = {column: reason for found in self.doubts.rows.values() for column, reason in found.items()}
         if self.unknown is None and not self.is_open and lost.keys() <= generated:
@@ -198,21 +193,20 @@ class TableContents:
     # Keys and values --------------------------------------------------------------------------
 
     def key_plan(self, layout: StoredLayout) -> KeyPlan | None:
-        """How keys are made of images of a layout; None for a table without a key."""
+        """None without a key."""
         if layout.number not in self._plans:
             self._plans[layout.number] = key_plan(self.table, layout)
         return self._plans[layout.number]
 
     def computed_of(self, layout: StoredLayout) -> list[ColumnExpression]:
-        """Its generated columns in images of a layout."""
         found = self._computed.get(layout.number)
         if found is None:
             found = self._computed[layout.number] = list(computed_columns(self.table, layout))
         return found
 
     def values_in(self, layout: StoredLayout, place: int) -> list[bytes | None]:
-        """The values of a row, or of one that was there, as a layout stores them. Raises InexactRowsError: a value of a
-        column that was added, or has another type now, is not known."""
+        """The values of a row, present or past, as a layout stores them. Raises InexactRowsError: a column that was
+        added, or has another type now, has an unknown value."""
         layout_no, image = self.kept.rows.read(place)
         stored = self.layouts[layout_no]
         values = stored.values(image)
@@ -241,11 +235,11 @@ class TableContents:
         raise InexactRowsError(f"a value of column {new.column.name} cannot be changed: {problem}")
 
     def values_at(self, place: int) -> list[bytes | None]:
-        """As `values_in`, in the columns that the table has now."""
+        """As `values_in`, in the columns of now."""
         return self.values_in(self.layouts.add(own_columns(self.table)), place)
 
     def _digest(self, layout: StoredLayout, image: bytes, spans: Sequence[Span]) -> bytes:
-        """Distinguishes a row without a key: by all values that are not generated, in the order of columns now."""
+        """Identifies a row without a key: by all values that are not generated, in the columns' order of now."""
         parts = []
         for column in self.table.columns:
             if column.is_computed or (column.period is not None and self.table.is_versioned):
@@ -265,7 +259,7 @@ class TableContents:
         return self._digest(layout, image, layout.spans(image)[0])
 
     def find(self, layout: StoredLayout, row: StoredRow) -> int | None:
-        """Where a row is kept, by an image that has its key, or without a key all that is not generated."""
+        """Where a row is kept, by an image with its key, or all that is not generated."""
         plan = self.key_plan(layout)
         if plan is None:
             return self.kept.place_of(self.number, self._digest(layout, *row))
@@ -274,10 +268,10 @@ class TableContents:
     # Changes of rows --------------------------------------------------------------------------
 
     def insert(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
-        """Add rows, given as whole images. Raises InexactRowsError: a row of the same key is there."""
+        """Add rows, as whole images. Raises InexactRowsError: a key is there."""
         rows = [row for row in rows if self._is_current(layout, row, self.ends)]
         if self.table.kind is TableKind.SEQUENCE:
-            self.kept.drop(self.number)  # it has one row, and every event has it
+            self.kept.drop(self.number)
             rows = rows[-1:]
         self.used.add(layout.number)
         places = self.kept.rows.append(layout.number, (image for image, _ in rows))
@@ -294,8 +288,7 @@ class TableContents:
         self._note(layout, keys, rows)
 
     def delete(self, layout: StoredLayout, rows: Sequence[StoredRow]) -> None:
-        """Remove rows, given as images that have at least the key. Raises InexactRowsError: one of them is not
-        there."""
+        """Remove rows, as images with at least the key. Raises InexactRowsError: one is not there."""
         rows = [row for row in rows if self._is_current(layout, row)]
         plan = self.key_plan(layout)
         if plan is None:
@@ -322,9 +315,8 @@ class TableContents:
         after: Sequence[StoredRow],
         reported: Collection[int] | None = None,
     ) -> None:
-        """Change rows, given as images before that have at least the key, and whole images after; `reported` are the
-        ids of the columns that the change reports, None for all. Raises InexactRowsError: one of them is not there, or
-        gets the key of another one."""
+        """Change rows, by images before with at least the key, and whole ones after; `reported` are ids of reported
+        columns, None for all. Raises InexactRowsError: one is not there, or gets another one's key."""
         plan = self.key_plan(layout)
         self.used.add(layout.number)
         if plan is None or self.table.is_versioned:
@@ -376,7 +368,7 @@ class TableContents:
     def _is_current(
         self, layout: StoredLayout, row: StoredRow, ends: tuple[bytes, ...] = (ENDS_2038, ENDS_2106)
     ) -> bool:
-        """Whether a row holds now; others, which a table with system versioning has, are not kept."""
+        """Past rows, which a system-versioned table has, are not kept."""
         if not self.table.is_versioned:
             return True
         end = next((column.id for column in self.table.columns if column.period is RowPeriod.END), None)
@@ -392,12 +384,10 @@ class TableContents:
     # All rows at once -------------------------------------------------------------------------
 
     def set_sequence(self, state: Sequence[int], layout: StoredLayout) -> None:
-        """Let a sequence have this row."""
         columns = zip(layout.columns, state, strict=True)
         self.insert(layout, [layout.row([stored_value(one.column, one.type, value) for one, value in columns])])
 
     def remove(self, places: Sequence[int]) -> None:
-        """Remove the rows that are there."""
         layout = self.layouts.add(own_columns(self.table))
         for start in range(0, len(places), REWRITTEN_AT_A_TIME):
             some = places[start : start + REWRITTEN_AT_A_TIME]
@@ -414,8 +404,8 @@ class TableContents:
 
     def alter(self, table: TableVersion, gtid: str, session: SchemaSession = UNTOLD) -> None:
         """Give the table another version; rows keep their images, or get new ones where these are wrong in it. Columns
-        lose their values where the statement does not tell them; `session` is its own, if that is known. Raises
-        InexactRowsError: the rows, or their keys, cannot be made of what is kept."""
+        lose values that the statement does not tell. Raises InexactRowsError: the rows, or their keys, cannot be made
+        of what is kept."""
         old, self.table = self.table, table
         self.references.clear()
         self._plans.clear()
@@ -447,7 +437,7 @@ class TableContents:
                     self.lose_column(column.id, UnknownRows(gtid, f"ADD COLUMN: {error}"))
 
     def _rewrite(self, changing: RowConversion) -> None:
-        """Make images and keys of all rows anew, as the table is now."""
+        """Make images and keys of all rows anew."""
         layout = self.layouts.add(changing.columns)
         wanted = [one for one in self.computed_of(layout) if one.column.id in changing.computed]
         places = [place for _, place in self.kept.all_rows(self.number)]
@@ -482,5 +472,4 @@ class TableContents:
 
 
 def no_value(what: str, column: StoredColumn) -> str:
-    """What is said of a generated column that an image lacks."""
     return f"{what} has no value for the generated column {column.column.name}"

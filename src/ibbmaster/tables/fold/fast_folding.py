@@ -1,4 +1,4 @@
-"""Reads a log forward by kernels, many groups at once; all but plain changes of rows is left to the reference."""
+"""Reads a log forward by kernels, many groups at once; the reference takes all but plain changes of rows."""
 
 from __future__ import annotations
 
@@ -47,23 +47,22 @@ from .row_file import HEAD
 from .sorted_rows import keys_in
 from .stored import key_op
 
-ANNOTATION_DISTANCE = 1 << 6  # events between it and a row event
-CHANGES_MAX = 1 << 16  # that are collected before they are kept
+ANNOTATION_DISTANCE = 1 << 6
+CHANGES_MAX = 1 << 16
 IMAGES_BYTES = 8 << 20
-MAPS_MAX = 1 << 10  # tables that are known before all are forgotten between two groups
-NAME_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # in a TABLE_MAP: what says which table it is, and how it lies
-BY_REFERENCE = (0,) * 8  # in place of what `_Changes._plan` finds
+MAPS_MAX = 1 << 10  # known tables, before all are forgotten between groups
+NAME_OFFSET = EVENT_HEADER_SIZE + TABLE_ID_SIZE  # in a TABLE_MAP: what identifies its table
+BY_REFERENCE = (0,) * 8
 IS_OTHER = np.isin(np.arange(256), [*STATEMENT_TYPES, *LOST]).astype(np.uint8)
 
 
 class FastRowFold(RowFold):
-    """As `RowFold`; `advance` also raises NotPlainError: the log is damaged, changes contradict each other, or a group
-    undoes some. Then the reference has to begin anew."""
+    """`advance` also raises NotPlainError: the log is damaged, changes contradict each other, or a group undoes some:
+    the reference has to begin anew."""
 
     kept: FastKeptRows
 
     def use(self, kernels: Kernels) -> FastRowFold:
-        """Read by these kernels; returns itself."""
         self._kernels = kernels
         return self
 
@@ -87,25 +86,25 @@ class FastRowFold(RowFold):
     # What changes of rows are collected for ---------------------------------------------------
 
     def map_at(self, event: bytes, gtid: str, place: SchemaPlace) -> MappedTable | None:
-        """The table that a TABLE_MAP names, if its rows are kept."""
+        """The table of a TABLE_MAP, if its rows are kept."""
         self._gtid = gtid
         return self._map(event, place.position, place.event_no)
 
     def change_at(
         self, mapped: MappedTable, event: bytes, first: int, annotation: bytes | None, gtid: str, place: SchemaPlace
     ) -> None:
-        """Apply a row event by the reference, from the row on that is at `first`; `annotation` has its statement."""
+        """Apply a row event by the reference, from the row on at `first`; `annotation` has its statement."""
         self._gtid, self._place = gtid, place
         self._is_replace = None if annotation is None else is_of_replace(annotation)
         self._change(mapped, event, first)
 
     def apply_at(self, event: bytes, head: bytes | None, gtid: str, place: SchemaPlace) -> None:
-        """Apply an event of another type; `head` is the GTID event of its group, if that is at hand. Raises
-        NotPlainError: it needs more of its group."""
+        """Apply an event of another type; `head` is its group's GTID event, if known. Raises NotPlainError: it needs
+        more of its group."""
         self._gtid, self._place = gtid, place
         if head is None:
             raise NotPlainError
-        self._savepoints.clear()  # to go back to one means to begin anew
+        self._savepoints.clear()
         self._apply_other(event, xid_text(head), {})
 
     def is_wanted(self, mapped: MappedTable | None) -> bool:
@@ -137,8 +136,6 @@ class FastRowFold(RowFold):
 
 
 class _Changes:
-    """Collects changes of rows out of batch after batch, and keeps them."""
-
     def __init__(self, fold: RowFold, kernels: Kernels) -> None:
         assert isinstance(fold, FastRowFold)
         self._fold = fold
@@ -165,13 +162,13 @@ class _Changes:
         self._state[RowField.TURN] += 1
 
     def take(self, batch: EventBatch, start: LogPosition, end: LogPosition) -> None:
-        """Collect the changes of a batch of events, as far as its groups begin in a range."""
+        """Collect a batch, as far as its groups begin in a range."""
         goes_on = batch.identity(0) == self._last_group
         wanted = self._wanted(batch, start, end)
         if goes_on:
             wanted[0] = self._is_last_wanted
         self._last_group, self._is_last_wanted = batch.identity(-1), bool(wanted[-1])
-        self._state[RowField.GROUP] = 0 if goes_on else -1  # it keeps the tables it has named
+        self._state[RowField.GROUP] = 0 if goes_on else -1
         if not goes_on and len(self._mapped) > MAPS_MAX:
             self._keep()
             self._forget_all()
@@ -180,7 +177,7 @@ class _Changes:
         self._fold.expect_room()
 
     def _wanted(self, batch: EventBatch, start: LogPosition, end: LogPosition) -> Any:
-        """For each group whether it is applied here and now."""
+        """Which groups are applied here and now."""
         groups, events, base = batch.groups, batch.events, self._fold.base
         wanted = ~is_before(groups, start) & is_before(groups, end)
         if base is not None:
@@ -197,7 +194,7 @@ class _Changes:
         return wanted
 
     def finish(self) -> None:
-        """The log ends here. Raises EventError: it ends inside the fragments of a row event."""
+        """Raises EventError: the log ends inside the fragments of a row event."""
         self._plain.finish()
         self._keep()
 
@@ -269,7 +266,7 @@ class _Changes:
         self._pass(number)
 
     def _pass(self, number: int) -> None:
-        """Go on after an event that may have changed what is known of tables."""
+        """Go on after an event that may have changed tables."""
         self._state[RowField.EVENT], self._state[RowField.OFFSET] = number + 1, 0
         if self._fold.has_forgotten:
             if self._state[RowField.OPEN]:
@@ -317,7 +314,7 @@ class _Changes:
         return first, len(present), second, len(after), first_part, second_part, len(key), layout.number
 
     def _add_image(self, mapped: MappedTable, places: list[int], key: list[tuple[int, bool]]) -> tuple[int, int]:
-        """The columns of an image and the parts of its key: the first of each."""
+        """The first column of an image, and the first part of its key."""
         first, first_part = self._column_count, self._part_count
         self._column_count += len(places)
         self._part_count += len(key)
@@ -334,7 +331,6 @@ class _Changes:
     # Rows -------------------------------------------------------------------------------------
 
     def _keep(self) -> None:
-        """Keep what was collected."""
         state, out = self._state, self._out
         count = int(state[RowField.ROWS])
         if not count:
@@ -352,12 +348,12 @@ class _Changes:
         state[RowField.ROWS] = state[RowField.OUT] = 0
 
     def _keep_of(self, row: int, chosen: Any, places: Any) -> None:
-        """Keep the changes of one table, which are at the places `chosen`."""
+        """Keep one table's changes, at the places `chosen`."""
         mapped = self._mapped[row]
         assert mapped is not None
         contents = mapped.contents
         if contents.unknown is not None:
-            return  # since they were collected
+            return
         sizes, ops = self._out.key_sizes[chosen], self._out.ops[chosen].astype(np.int8)
         if not contents.is_keyed:
             assert not (ops != ChangeOp.INSERT).any()

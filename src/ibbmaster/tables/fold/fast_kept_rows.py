@@ -1,4 +1,4 @@
-"""Rows in arrays as long as they are changed many at once. The reference, which takes all else: `fold.kept_rows`."""
+"""Rows in arrays, as long as many change at once. The reference, which takes all else: `fold.kept_rows`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from .kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
 from .row_file import RowFile
 from .sorted_rows import RowChanges, SortedRows, keys_of
 
-WAITING_MAX = 1 << 20  # changes of a table that wait to be sorted
-SORTED_BYTES_MAX = 128 << 20  # of keys and places in memory; tables with more are in a file, as the reference has them
+WAITING_MAX = 1 << 20
+SORTED_BYTES_MAX = 128 << 20  # of keys and places in memory; tables with more are in a file
 
 
 class FastKeptRows(KeptRows):
-    """As `KeptRows`, but it notices late that changes contradict each other: by `conclude`, or when it is asked for
-    rows. It undoes nothing. A question that only keys in a file answer moves its table there."""
+    """Notices late, by `conclude` or a question, that changes contradict each other, and undoes nothing. A question
+    that only keys in a file answer moves its table there."""
 
     def __init__(self, rows: RowFile, database: sqlite3.Connection | None = None) -> None:
         super().__init__(rows, database)
         self._sorted: dict[int, SortedRows] = {}
         self._waiting: dict[int, list[RowChanges]] = {}
-        self._counts: dict[int, int] = {}  # of what waits
-        self._lasts: dict[int, int] = {}  # of a table without a key: its last number
+        self._counts: dict[int, int] = {}
+        self._lasts: dict[int, int] = {}  # last numbers of tables without a key
 
     def fork(self) -> Self:
         self.conclude()
@@ -49,12 +49,10 @@ class FastKeptRows(KeptRows):
     # Many changes at once ---------------------------------------------------------------------
 
     def is_sorted(self, number: int) -> bool:
-        """Whether a table is kept in arrays."""
         return f"r{number}" not in self._tables
 
     def change(self, number: int, ops: Any, keys: Any, places: Any) -> None:
-        """Change rows with a key: see `RowChanges`. Raises WrongChangeError: these or earlier changes contradict each
-        other."""
+        """Change rows with a key, see `RowChanges`. Raises WrongChangeError: changes contradict each other."""
         changes = RowChanges(ops if ops.any() else None, keys, places)
         if self.is_sorted(number):
             self._wait(number, changes)
@@ -63,7 +61,7 @@ class FastKeptRows(KeptRows):
                 self._change_in_file(number, changes)
 
     def append(self, number: int, places: Any) -> None:
-        """Add rows without a key after all others."""
+        """Add rows without a key."""
         if not self.is_sorted(number):
             self.add(number, [self.digest_of[number](place) for place in places.tolist()], places.tolist())
             return
@@ -107,7 +105,7 @@ class FastKeptRows(KeptRows):
         return (self.insert if op == ChangeOp.INSERT else self.move)(number, keys, places)
 
     def _make(self, number: int) -> None:
-        """Keep a table as the reference does, from now on."""
+        """Keep a table as the reference does."""
         found = self._conclude(number) if self._has_arrays(number) else None
         is_moved = self._sorted.pop(number, None) is not None
         super()._make(number)
@@ -121,7 +119,7 @@ class FastKeptRows(KeptRows):
 
     @contextlib.contextmanager
     def _at_once(self) -> Iterator[None]:
-        self._database.execute("SAVEPOINT many")  # one transaction takes less time than many
+        self._database.execute("SAVEPOINT many")
         try:
             yield
         finally:
@@ -147,7 +145,7 @@ class FastKeptRows(KeptRows):
         return self._waits(number, ChangeOp.DELETE, keys, [0] * len(keys)) or super().delete(number, keys)
 
     def _waits(self, number: int, op: ChangeOp, keys: Sequence[bytes], places: Sequence[int]) -> bool:
-        """Change rows in arrays; False if the table is, or has to be, in a file."""
+        """Change rows in arrays; False if the table has to be in a file."""
         if not self.is_sorted(number) or max(map(len, keys), default=0) >= KEY_MAX:
             return False
         if keys:

@@ -29,9 +29,9 @@ from .kept_rows import KeptRows
 from .row_doubts import UnknownRows
 from .stored import own_columns
 
-STATEMENT_HEAD_SIZE = 1 << 10  # bytes, in which the first word of a statement is
-GROUP = "whole"  # the savepoint of a group
-ROW_BYTES_MAX = 64 << 30  # of all rows that are kept, in a temporary file
+STATEMENT_HEAD_SIZE = 1 << 10
+GROUP = "whole"
+ROW_BYTES_MAX = 64 << 30  # of kept rows, in a temporary file
 UNTRANSACTIONAL = frozenset(("MYISAM", "ARIA", "MEMORY", "CSV", "ARCHIVE", "MRG_MYISAM"))
 
 
@@ -40,8 +40,8 @@ class NotPlainError(Exception):
 
 
 class RowFold(EventFold):
-    """The rows of tables at `position`, which moves forward. One thread at a time. `wanted` are the generations whose
-    rows are kept, None for all; row events of other tables are skipped."""
+    """The rows of tables at `position`, which moves forward. One thread at a time. `wanted` are generations whose rows
+    are kept, None for all; row events of other tables are skipped."""
 
     def __init__(
         self,
@@ -60,8 +60,8 @@ class RowFold(EventFold):
         )
         self.base = base
         self._bytes_max = bytes_max
-        self._prepared: dict[str, LogPosition] = {}  # XA transactions: where the group is
-        self._savepoints: dict[str, int] = {}  # of the group, by name
+        self._prepared: dict[str, LogPosition] = {}
+        self._savepoints: dict[str, int] = {}
         self._savepoint_count = 0
         self._is_loaded = base is None
 
@@ -85,19 +85,18 @@ class RowFold(EventFold):
         self.kept.close()
 
     def advance(self, end: LogPosition) -> None:
-        """Read on up to a position. Raises FormatError, ClassicFormatError: a file of the log is damaged; EventError: a
-        group is; MissingTablesError: rows of more tables must be kept, from the start on."""
+        """Read on up to a position. Raises FormatError, ClassicFormatError: a file is damaged; EventError: a group is;
+        MissingTablesError: rows of more tables must be kept from the start."""
         if not self._is_loaded and self.base is not None:
             self._load(self.base)
         self._read(end)
         self.position = max(self.position, end)
         catalog = self._timeline.at(SchemaPlace(self.position, 0))
         alive = {table.generation for table in catalog.tables.values() if isinstance(table, TableVersion)}
-        for number in self.tables.keys() - alive:  # dropped, however that happened
+        for number in self.tables.keys() - alive:
             self._forget(number)
 
     def _read(self, end: LogPosition) -> None:
-        """Apply all groups up to a position."""
         for log_range in self._engine.ranges(self.position, end, size=1 << 62):
             for group in self._engine.groups_in(log_range):
                 check_wanted()
@@ -113,18 +112,18 @@ class RowFold(EventFold):
                 self.position = group.end
 
     def contents_of(self, table: TableVersion) -> TableContents:
-        """The rows of a table as it is at `position`."""
+        """The rows of a table at `position`."""
         self._versions.clear()
         found = self.contents_now(table)
         self.kept.conclude()
         return found
 
     def _load(self, base: BaseDump) -> None:
-        """Insert the rows of the base. Raises ConfigurationError: a row is none of its table."""
+        """Raises ConfigurationError: a row is none of its table."""
         self._gtid = str(base.position)
         for known in self._timeline.at(self._place).tables.values():
             if isinstance(known, TableVersion):
-                self._complete.add(known.generation)  # also those that had no rows
+                self._complete.add(known.generation)
         for inserted in base.read():
             table = self._version(*inserted.table)
             if table is None:
@@ -161,12 +160,12 @@ class RowFold(EventFold):
         self.expect_room()
 
     def prepare(self, gtid_event: bytes, start: LogPosition) -> None:
-        """Note a group that takes effect only with its XA COMMIT."""
+        """A group takes effect only with its XA COMMIT."""
         self._prepared[xid_text(gtid_event) or ""] = start
 
     def expect_room(self) -> None:
-        """If rows take more than they may, drop those that are gone, and then the largest tables, until the others take
-        half of it."""
+        """If rows take too much, drop those that are gone, then the largest tables, until the others take half of
+        it."""
         if self.kept.rows.size <= self._bytes_max:
             return
         self.kept.compact()
@@ -203,7 +202,7 @@ class RowFold(EventFold):
             self._take_all(self._statements.take(lost, self._place))
 
     def _state(self, statement: LoggedStatement, xid: str | None, touched: dict[int, int]) -> None:
-        """Apply what a statement does beyond the row events beside it."""
+        """What a statement does beyond the row events beside it."""
         if statement.text.strip(" \n;").upper() in ("BEGIN", "COMMIT"):
             return
         cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
@@ -215,7 +214,7 @@ class RowFold(EventFold):
             self._operate(statement, cursor)
 
     def _step_to_savepoint(self, step: SavepointStep, touched: dict[int, int]) -> None:
-        """Set a savepoint, or go back to one; `touched` has how many were set when rows of a table last changed."""
+        """`touched` has how many savepoints were set when rows of a table last changed."""
         if not step.is_rollback:
             assert step.name is not None
             number = self._savepoints[step.name] = self._savepoint_count
@@ -238,7 +237,7 @@ class RowFold(EventFold):
                 self.doubt(contents, "a ROLLBACK, which its engine does not know")
 
     def _complete_xa(self, xid: str, verb: str) -> None:
-        """Apply a prepared transaction at its XA COMMIT: its events are read where they are."""
+        """A prepared transaction takes effect at XA COMMIT: its events are read where they are."""
         if verb not in ("COMMIT", "ROLLBACK"):
             return
         place = self._prepared.pop(xid, None)
@@ -254,7 +253,6 @@ class RowFold(EventFold):
 
 
 def is_of_replace(event: bytes) -> bool:
-    """Whether an ANNOTATE_ROWS event is of a REPLACE."""
     head = event[EVENT_HEADER_SIZE : EVENT_HEADER_SIZE + STATEMENT_HEAD_SIZE]
     return statement_cursor(head.decode("utf-8", "replace")).peek().is_word("REPLACE")
 

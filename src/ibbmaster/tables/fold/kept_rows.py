@@ -1,4 +1,4 @@
-"""The rows of tables at one position of a log: where each of them is in a file of rows, in the order of its key."""
+"""The rows of tables at one position: the place of each in a file of rows, in the order of keys."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Self
 
 from .row_file import RowFile
 
-CACHE_KIB = 64 << 10  # of keys and places that stay in memory; SQLite keeps the rest in a file
+CACHE_KIB = 64 << 10  # of keys and places in memory; SQLite keeps the rest in a file
 BLOCK_ROWS = 1 << 12
 
 Interval = tuple[bytes, bytes | None]  # keys from the first on, up to the second; None: to the end
@@ -19,7 +19,7 @@ EVERYTHING: Interval = (b"", None)
 
 
 def successor(prefix: bytes) -> bytes | None:
-    """The first bytes behind all that begin with a prefix; None if nothing is."""
+    """The first bytes behind all with a prefix; None if nothing is."""
     stripped = prefix.rstrip(b"\xff")
     return stripped[:-1] + bytes((stripped[-1] + 1,)) if stripped else None
 
@@ -29,20 +29,19 @@ class WrongChangeError(Exception):
 
 
 class KeptRows:
-    """Tables of rows by number. One thread at a time changes them; others may hold places, which stay good. A table has
-    one row for each key. `digest` distinguishes rows without a key by their values; equal ones keep the order in which
-    they came."""
+    """Tables of rows by number, one row for each key. One thread at a time changes them; others may hold places, which
+    stay good. `digest` identifies rows without a key by their values; equal ones keep their order."""
 
     def __init__(self, rows: RowFile, database: sqlite3.Connection | None = None) -> None:
         self.rows = rows
-        self.digest_of: dict[int, Callable[[int], bytes]] = {}  # by table: of the row at a place
+        self.digest_of: dict[int, Callable[[int], bytes]] = {}
         self._database = temporary_database() if database is None else database
-        weakref.finalize(self, self._database.close)  # which removes its file
+        weakref.finalize(self, self._database.close)
         self._tables = self._names()
-        self._all_places: tuple[int, array[int]] | None = None  # of the table that was read as a whole last
+        self._all_places: tuple[int, array[int]] | None = None
 
     def fork(self) -> Self:
-        """The same rows, to go on from independently."""
+        """The same, to go on from independently."""
         database = temporary_database()
         self._database.backup(database)
         return type(self)(self.rows, database)
@@ -52,16 +51,15 @@ class KeptRows:
         self._database.close()
 
     def conclude(self) -> None:
-        """Raises WrongChangeError: changes contradict each other; here each change says so at once."""
+        """Raises WrongChangeError: changes contradict each other; here each says so at once."""
 
     # Transactions -----------------------------------------------------------------------------
 
     def savepoint(self, name: str) -> None:
-        """Begin what can be undone by this name, a word."""
+        """`name` is a word."""
         self._database.execute(f"SAVEPOINT {name}")
 
     def release(self, name: str) -> None:
-        """Keep what was done since a savepoint."""
         self._database.execute(f"RELEASE {name}")
 
     def undo(self, name: str) -> None:
@@ -76,11 +74,10 @@ class KeptRows:
     # Tables -----------------------------------------------------------------------------------
 
     def has(self, number: int) -> bool:
-        """Whether a table has a row."""
         return next(self.places(number, limit=1), None) is not None
 
     def size(self, number: int) -> int:
-        """Bytes of the rows of a table."""
+        """In bytes."""
         return sum(len(self.rows.read(place)[1]) for place in self.places(number))
 
     def numbers(self) -> list[int]:
@@ -88,7 +85,6 @@ class KeptRows:
         return [int(name[1:]) for name in self._tables if name[0] == "r"]
 
     def drop(self, number: int) -> None:
-        """Remove all rows of a table."""
         self._note(number)
         for name in self._tables & {f"r{number}", f"d{number}"}:
             self._database.execute(f"DROP TABLE {name}")
@@ -109,7 +105,7 @@ class KeptRows:
     # Rows with a key --------------------------------------------------------------------------
 
     def insert(self, number: int, keys: Sequence[bytes], places: Sequence[int]) -> bool:
-        """Add rows; False if there was a row of one of the keys."""
+        """False if one of the keys was there."""
         self._note(number, keys, places)
         self._make(number)
         try:
@@ -119,21 +115,20 @@ class KeptRows:
         return True
 
     def move(self, number: int, keys: Sequence[bytes], places: Sequence[int]) -> bool:
-        """Give rows other places; False if one of them is not there."""
+        """Give rows other places; False if one is not there."""
         self._note(number, keys, places)
         self._make(number)
         given = zip(places, keys, strict=True)
         return self._database.executemany(f"UPDATE r{number} SET place = ? WHERE key = ?", given).rowcount == len(keys)
 
     def delete(self, number: int, keys: Sequence[bytes]) -> bool:
-        """Remove rows; False if one of them is not there."""
+        """False if one is not there."""
         self._note(number, keys)
         self._make(number)
         given = ((key,) for key in keys)
         return self._database.executemany(f"DELETE FROM r{number} WHERE key = ?", given).rowcount == len(keys)
 
     def place(self, number: int, key: bytes) -> int | None:
-        """Where the row of a key is."""
         self._make(number)
         found = self._database.execute(f"SELECT place FROM r{number} WHERE key = ?", (key,)).fetchone()
         return None if found is None else int(found[0])
@@ -185,21 +180,21 @@ class KeptRows:
     # Reading ----------------------------------------------------------------------------------
 
     def all_places(self, number: int) -> array[int]:
-        """The places of all rows of a table, in the order of their keys; callers must not change the array."""
+        """In the order of keys; callers must not change the array."""
         if self._all_places is None or self._all_places[0] != number:
             found = self._database.execute(f"SELECT place FROM r{number} ORDER BY key") if self.has(number) else ()
             self._all_places = number, array("q", itertools.chain.from_iterable(found))
         return self._all_places[1]
 
     def _note(self, number: int, keys: Sequence[bytes] = (), places: Sequence[int] | None = None) -> None:
-        """Rows of a table change: those of `keys` get places, or go; without keys all go."""
+        """Rows change: those of `keys` get places, or go; without keys all go."""
         if self._all_places is not None and self._all_places[0] == number:
             self._all_places = None
 
     def places(
         self, number: int, interval: Interval = EVERYTHING, *, is_descending: bool = False, limit: int | None = None
     ) -> Iterator[int]:
-        """The places of the rows whose keys are in an interval, in the order of these."""
+        """The rows with keys in an interval, in order."""
         if f"r{number}" not in self._tables:
             return
         order = " DESC" if is_descending else ""
@@ -210,7 +205,6 @@ class KeptRows:
                 yield place
 
     def count_in(self, number: int, interval: Interval = EVERYTHING) -> int:
-        """The number of rows whose keys are in an interval."""
         if f"r{number}" not in self._tables:
             return 0
         return int(self._select("count(*)", number, interval).fetchone()[0])
@@ -222,7 +216,7 @@ class KeptRows:
         return self._database.execute(sql, {"first": first, "end": end})
 
     def compact(self) -> None:
-        """Keep only rows that are there, in a new file, in the order of their keys."""
+        """Keep only present rows, in a new file, in the order of keys."""
         rows = RowFile()
         for number in self.numbers():
             self._copy(number, rows)
@@ -240,14 +234,14 @@ class KeptRows:
         return new
 
     def all_rows(self, number: int) -> Iterable[tuple[bytes, int]]:
-        """Key and place of every row, in the order of their keys."""
+        """Key and place of each row, in order."""
         if f"r{number}" not in self._tables:
             return ()
         return self._database.execute(f"SELECT key, place FROM r{number} ORDER BY key")
 
 
 def temporary_database() -> sqlite3.Connection:
-    """A database in memory that moves what does not fit to a file of its own, and removes it when it is closed."""
+    """A database in memory that moves to a file what does not fit, and removes it at its end."""
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
     database.execute("PRAGMA synchronous = OFF")

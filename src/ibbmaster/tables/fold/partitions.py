@@ -1,7 +1,7 @@
-"""The partition of a row, and the effect of ALTER TABLE on the rows of partitions, which no event shows.
+"""The partition of a row, and what ALTER TABLE does to rows of partitions, which no event shows.
 
-RANGE, LIST and HASH are followed over integers and dates, with the functions that people partition by. A row in another
-partition than its values say, as EXCHANGE … WITHOUT VALIDATION leaves it, makes the table unknown.
+It follows RANGE, LIST and HASH over integers and dates, with usual functions. A row in another partition than its
+values say, after EXCHANGE … WITHOUT VALIDATION, makes the table unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ibbmaster.sqltext.token import SqlError, Token, tokens
 from .contents import TableContents
 from .stored import InexactRowsError, StoredLayout, own_columns
 
-PARTITIONS_MAX = 8192  # a server's limit
+PARTITIONS_MAX = 8192
 ROWS_AT_A_TIME = 1 << 10
 
 FindPartition = Callable[[Values], str]
@@ -42,9 +42,9 @@ _MAXVALUE = object()  # more than every value
 
 
 def move_rows(step: PartitionStep, tables: Sequence[TableContents], before: TableVersion, after: TableVersion) -> None:
-    """Do with the rows of a table, and of the other one if there is one, what an ALTER TABLE of partitions has done;
-    `before` and `after` are the versions of the first. Raises InexactRowsError: these rows, or some of their values,
-    are unknown; NotUnderstoodError: so is the way in which the table is partitioned."""
+    """Do what an ALTER TABLE of partitions did with the rows of a table, whose versions are `before` and `after`, and
+    perhaps of another. Raises InexactRowsError: rows or values are unknown; NotUnderstoodError: so is the
+    partitioning."""
     contents = tables[0]
     if len(tables) == 1:
         if not step.names:
@@ -100,8 +100,7 @@ def _put(target: TableContents, source: TableContents, places: Sequence[int]) ->
 
 
 def partition_finder(table: TableVersion, layout: StoredLayout, unknown: Collection[int] = ()) -> FindPartition:
-    """Finds the partition of rows of a layout; `unknown` has ids of columns without known values. Raises
-    InexactRowsError: the table is partitioned in a way that is not followed."""
+    """`unknown` has ids of columns without known values. Raises InexactRowsError: the partitioning is not followed."""
     if table.partitioning is None:
         raise InexactRowsError("it has no partitions")
     head, parts = split_partitions(table.partitioning)
@@ -123,7 +122,7 @@ def partition_finder(table: TableVersion, layout: StoredLayout, unknown: Collect
 
 
 def names_of_partitions(table: TableVersion) -> list[str]:
-    """In lower case, in their order. Raises InexactRowsError: there are too many, or none."""
+    """In lower case, in order. Raises InexactRowsError: there are too many, or none."""
     head, parts = split_partitions(table.partitioning or "")
     if parts:
         return [partition_name(one) for one in parts]
@@ -186,12 +185,12 @@ def _listed(keys: Sequence[Compute], bounds: Sequence[tuple[str, list[tuple[obje
 
 
 def _ordered(values: Iterable[object]) -> list[tuple[int, Any]]:
-    """Values in the order of partitions, with NULL in front."""
+    """As partitions are ordered, NULL first."""
     return [(0, 0) if one is None else (2, 0) if one is _MAXVALUE else (1, one) for one in values]
 
 
 def _values(partition: str, count: int) -> list[tuple[object, ...]]:
-    """The values of a partition: one bound, or a list; nothing for DEFAULT."""
+    """One bound, or a list; nothing for DEFAULT."""
     cursor = Cursor(tokens(partition))
     cursor.takes_words("PARTITION")
     cursor.name()
@@ -231,7 +230,7 @@ def _expect_comparable(
 
 
 class _Columns:
-    """Compiles expressions over the columns of a table; `kinds` are the types of their values, in order."""
+    """Compiles expressions over columns; `kinds` are the types of their values, in order."""
 
     def __init__(self, table: TableVersion, layout: StoredLayout, unknown: Collection[int]) -> None:
         self._known: dict[str, Compute] = {}
@@ -278,7 +277,7 @@ def _followed(expression: Expression, columns: dict[str, Compute]) -> Compute:
     def compute(values: Values) -> Value:
         with _as_inexact():
             return found(values)
-        raise AssertionError  # what was raised is raised again
+        raise AssertionError
 
     with _as_inexact():
         found = compiled(expression, columns)

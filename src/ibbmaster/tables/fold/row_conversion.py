@@ -1,6 +1,6 @@
-"""Images of rows for a new version of their table, where ALTER TABLE changes types so that stored values become wrong.
+"""Images of rows for a new version of their table, where ALTER TABLE makes stored values wrong.
 
-Most changes need none of that: a stored value is shown in the type that its column has now.
+Mostly they can stay: a stored value is shown in the type that its column has now.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN_MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?: \d\d:\d\d:\d\d(?:\.\d{1,6})?)?",
 
 
 def is_shown_alike(old: StoredColumn, new: StoredColumn) -> bool:
-    """Whether stored values of the old column can stay: `shown` makes those of the new one of them."""
+    """Whether stored values can stay: `shown` makes those of the new column of them."""
     if old.type == new.type:
         return True
     if old.column.kind is not new.column.kind or not keeps_values(old.type, new.type):
@@ -40,7 +40,7 @@ def is_shown_alike(old: StoredColumn, new: StoredColumn) -> bool:
 
 
 def restoring(old: StoredColumn, new: StoredColumn, time_zone_s: int | None = None) -> Restore | None:
-    """Makes a stored value of one column that of another, as ALTER TABLE does; None if that is unknown."""
+    """Makes a stored value that of another column, as ALTER TABLE does; None if that is unknown."""
     if _are_stored_alike(old, new):
         return bytes
     own = kind_of(old.column)
@@ -62,7 +62,7 @@ def restoring(old: StoredColumn, new: StoredColumn, time_zone_s: int | None = No
 
 
 def _moment_cast(old: Column, new: Column, time_zone_s: int | None) -> Convert | None:
-    """Between moments of a local clock and of UTC; and from texts that every server reads as the same date."""
+    """Between local and UTC moments; and from texts that every server reads as the same date."""
     before, after = kind_of(old), kind_of(new)
     if old.kind is ValueKind.TEXT and after.has_day and not after.is_zoned:
         return lambda value: _shifted(_plain_moment(str(value)), new, 0)
@@ -80,7 +80,6 @@ def _plain_moment(text: str) -> str:
 
 
 def _shifted(text: str, new: Column, seconds: int) -> str:
-    """A moment some seconds later, in a column."""
     kind = kind_of(new)
     if not text.strip("0-: ."):
         return "0000-00-00 00:00:00" if kind.is_clock else "0000-00-00"
@@ -150,7 +149,7 @@ class RowConversion:
                 self.computed[column.id] = f"what column {column.name} is made of changes"
 
     def values(self, stored: StoredLayout, image: bytes) -> list[bytes | None]:
-        """The stored values of a row in the columns of the new version; NULL where they are unknown."""
+        """In the columns of the new version; NULL where unknown."""
         steps = self._steps.get(stored.number)
         if steps is None:
             steps = self._steps[stored.number] = [self._step(stored, column) for column in self.columns]
@@ -204,12 +203,12 @@ def _may_change(name: str) -> str:
 
 
 def first_value(known: TableColumn, column: StoredColumn) -> bytes | None:
-    """What rows store in a column that was added when they were there. Raises InexactRowsError: it is not known."""
+    """What rows store in a column added after them. Raises InexactRowsError: it is unknown."""
     return _constant(known, column, known.first_value)
 
 
 def default_value(known: TableColumn, column: StoredColumn) -> bytes | None:
-    """What an INSERT stores in a column that it does not name; errors as `first_value`."""
+    """What an INSERT stores in a column it does not name; errors as `first_value`."""
     value = _constant(known, column, known.default)
     if value is not None and BY_NAME[known.type.word].is_zoned and any(value):
         raise InexactRowsError(f"column {known.name} has a default in a time zone that is not known")

@@ -1,4 +1,4 @@
-"""Doubts about single rows of a table: about some of their values, or whether they are there."""
+"""Doubts about single rows: about values, or whether they are there."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from .kept_rows import Interval
 
-KEYS_MAX = 1 << 16  # of one kind that are remembered of a table
-ROW = -1  # in place of a column's id: everything of a row, also whether it is there
+KEYS_MAX = 1 << 16
+ROW = -1  # in place of a column's id: all of a row, also whether it is there
 
 
 @dataclass(slots=True)
 class UnknownRows:
-    """Since which group rows of a table, or values of a column, are unknown, and why."""
+    """Since which group rows, or values of a column, are unknown, and why."""
 
     gtid: str
     reason: str
@@ -43,7 +43,6 @@ class RowDoubts:
 
     @property
     def is_full(self) -> bool:
-        """Whether more rows are in doubt than are remembered."""
         return len(self.rows) > KEYS_MAX
 
     def doubt(self, key: bytes, columns: Collection[int], reason: UnknownRows) -> None:
@@ -54,7 +53,7 @@ class RowDoubts:
         self.absent.discard(key)
 
     def report(self, key: bytes, columns: Collection[int] | None = None) -> None:
-        """An event shows a row, with the values of these columns; None: of all."""
+        """An event shows a row, with values of these columns; None: of all."""
         self.absent.discard(key)
         if columns is None:
             self.rows.pop(key, None)
@@ -70,7 +69,6 @@ class RowDoubts:
             self.absent.add(key)
 
     def inside(self, interval: Interval) -> Iterator[dict[int, UnknownRows]]:
-        """What is unknown of rows whose keys are in an interval."""
         first, end = interval
         for key, found in self.rows.items():
             if first <= key and (end is None or key < end):

@@ -1,4 +1,4 @@
-"""Row events as whole images: cut out of the event, and filled up where it leaves columns out."""
+"""Row events as whole images, filled up where they leave columns out."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .contents import TableContents
 from .stored import Span, StoredColumn, StoredLayout, StoredRow, spans_of, values_of
 from .whole_rows import AN_INSERT, AN_UPDATE, RowImages
 
-PORTION_BYTES = 64 << 20  # images of one event that are held at a time
+PORTION_BYTES = 64 << 20
 
 
 class _Plan(NamedTuple):
-    """The columns that an image has: their sizes, fixed or of the length before them, and their places. It `is_whole`
-    with all columns, and `is_complete` with all but generated ones."""
+    """The columns of an image: their sizes, fixed or of the length before them, and places. It `is_whole` with all
+    columns, `is_complete` with all but generated ones."""
 
     sizes: list[tuple[int | None, int]]
     places: list[int]
@@ -29,7 +29,7 @@ class _Plan(NamedTuple):
 
 
 class MappedTable(RowImages):
-    """The table that a TABLE_MAP names: the contents that its row events change, and the layout of their images."""
+    """The table of a TABLE_MAP: the contents that its row events change, and their layout."""
 
     def __init__(self, contents: TableContents, layout: StoredLayout, large: LargeRows = ALL_ROWS) -> None:
         super().__init__(contents, layout)
@@ -37,9 +37,9 @@ class MappedTable(RowImages):
         self._plans: dict[bytes, _Plan] = {}
 
     def change(self, event: bytes, gtid: str, start: int = 0, *, is_replace: bool | None = None) -> None:
-        """Apply a row event, from the row on that is at `start`; 0: all of it. `is_replace`: whether a REPLACE has
-        logged it; None if the log does not say. Raises EventError: the event is damaged; InexactRowsError: what it
-        changes is not there, or not known."""
+        """Apply a row event, from the row on at `start`; 0: all of it. `is_replace`: whether a REPLACE logged it; None
+        if unknown. Raises EventError: the event is damaged; InexactRowsError: what it changes is not there, or
+        unknown."""
         header = decode_rows_header(event)
         if header.column_count != len(self.layout.columns):
             name, columns = self.contents.table.full_name, len(self.layout.columns)
@@ -64,8 +64,8 @@ class MappedTable(RowImages):
                 self.contents.lose_values(self.layout, row, lost, AN_INSERT, gtid)
 
     def images(self, event: bytes) -> Iterator[tuple[StoredRow, Collection[int], StoredRow | None, Collection[int]]]:
-        """Each row of an event as it was, and as an UPDATE leaves it, and which places of the two have values. Raises
-        EventError: the event is damaged."""
+        """Each row before, and as an UPDATE leaves it, with the places of the two that have values. Raises EventError:
+        the event is damaged."""
         header = decode_rows_header(event)
         data, offset = rows_of(event, header, self._large)
         kind, first, second = self._plans_of(event, header)
@@ -77,7 +77,7 @@ class MappedTable(RowImages):
             yield before, first.places, after, second.places
 
     def _plans_of(self, event: bytes, header: RowsHeader) -> tuple[ChangeKind, _Plan, _Plan]:
-        """The kind of a row event, and its images before and after; without a second one the first again."""
+        """Kind, and images before and after; without a second one the first again."""
         kind, first = KINDS[EventType(event[TYPE_OFFSET])], self._plan(header.columns_present)
         return kind, first, self._plan(header.columns_after) if kind is ChangeKind.UPDATE else first
 
@@ -120,7 +120,7 @@ class MappedTable(RowImages):
     def _filled(
         self, plan: _Plan, uncertain: Collection[int], image: bytes, spans: list[Span]
     ) -> tuple[StoredRow, list[StoredColumn]]:
-        """The whole image of an INSERT, and the columns that stay unknown. NULL at one of the places `uncertain` is no
+        """The whole image of an INSERT, and the columns that stay unknown. NULL at a place in `uncertain` is no
         value."""
         values = values_of(image, spans)
         missing = {place for place in uncertain if values[place] is None}
@@ -154,7 +154,7 @@ class MappedTable(RowImages):
                     flush()
                     portion = offset
                 continue
-            flush()  # what it is now may depend on the rows before it
+            flush()  # the next row may depend on these
             row = self._update_partly(first, second, before, after, gtid)
             if row is None or second.is_complete or is_replace is False:
                 continue
@@ -172,7 +172,7 @@ class MappedTable(RowImages):
     def _update_partly(
         self, first: _Plan, second: _Plan, before: StoredRow, after: StoredRow, gtid: str
     ) -> StoredRow | None:
-        """Change a row that its event does not report whole; returns it if it follows from what it was."""
+        """Change a row that its event reports in part; returns it if it follows from what it was."""
         contents, layout = self.contents, self.layout
         if not first.is_complete and self.leaves_in_doubt(before, after, second.places):
             return None

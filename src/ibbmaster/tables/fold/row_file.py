@@ -11,13 +11,13 @@ from collections.abc import Iterable
 from ibbmaster.storage.codec.buffer import Buffer
 
 HEAD = struct.Struct("<IH")  # of a row: bytes of its image, number of its layout
-UNWRITTEN_MAX = 1 << 20  # bytes that wait for the next write
+UNWRITTEN_MAX = 1 << 20
 READ_SIZE = 1 << 12  # most rows are not longer
 
 
 class RowFile:
-    """Images of rows with the numbers of their layouts, by their offsets. Thread-safe. The disk space is free again
-    when nobody holds the file or a buffer of it."""
+    """Images with their layouts' numbers, by offset. Thread-safe. Its disk space is free once nobody holds the file or
+    a buffer of it."""
 
     def __init__(self) -> None:
         self._file, path = tempfile.mkstemp(prefix="ibbmaster-rows-")
@@ -34,7 +34,6 @@ class RowFile:
         return self._written + len(self._unwritten)
 
     def append(self, layout_no: int, images: Iterable[bytes]) -> list[int]:
-        """Add rows; returns their places."""
         places = []
         with self._lock:
             waiting, start = self._unwritten, self._written
@@ -47,7 +46,7 @@ class RowFile:
         return places
 
     def append_block(self, rows: Buffer) -> int:
-        """Add rows in the form in which they are kept, each after its head; returns the place of the first."""
+        """Add rows with their heads; returns the place of the first."""
         with self._lock:
             start = self._written + len(self._unwritten)
             self._unwritten += rows
@@ -56,7 +55,6 @@ class RowFile:
         return start
 
     def read(self, place: int) -> tuple[int, bytes]:
-        """Layout and image of a row."""
         with self._lock:
             if place >= self._written:
                 start = place - self._written
@@ -69,7 +67,7 @@ class RowFile:
         return layout_no, found[HEAD.size : HEAD.size + size]
 
     def data(self) -> Buffer:
-        """All rows so far, as one buffer that stays as it is."""
+        """All rows so far, as one lasting buffer."""
         with self._lock:
             self._write()
             if self._written == 0:

@@ -1,4 +1,4 @@
-"""The rows of a table as two arrays, their keys in order and their places, which change many at a time."""
+"""The rows of a table as two arrays, keys in order and places, which change many at a time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ import numpy as np
 from ibbmaster.kernel.fields import ChangeOp
 from .kept_rows import Interval, WrongChangeError
 
-NUMBER_SIZE = 8  # bytes of a key that is kept as a number
-END = (
-    b"\1"  # after other keys, so that zeros at their end are theirs; no key begins another one, so it changes no order
-)
+NUMBER_SIZE = 8  # bytes of a key kept as a number
+END = b"\1"  # after other keys, so that zeros at their end stay; it changes no order
 
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """Changes in the order of the log; deletions ignore their places. `ops` is None: all insert."""
+    """In the order of the log; deletions ignore their places. `ops` is None: all insert."""
 
     ops: Any
     keys: Any
@@ -28,18 +26,18 @@ class RowChanges:
 
 
 def keys_of(keys: Sequence[bytes]) -> Any:
-    """Keys as an array: as numbers that compare alike if all have 8 bytes, else as bytes, each with END."""
+    """As numbers that compare alike if all have 8 bytes, else as bytes, each with END."""
     if {len(key) for key in keys} <= {NUMBER_SIZE}:
         return np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
     return np.array([key + END for key in keys])
 
 
 def keys_in(data: Any, sizes: Any) -> Any:
-    """As `keys_of`, from a matrix with a key in each row, filled up with zeros, one at least."""
+    """As `keys_of`, from a matrix with a key in each row, filled with zeros, one at least."""
     size = int(sizes.max(initial=NUMBER_SIZE))
     if size == NUMBER_SIZE and int(sizes.min(initial=NUMBER_SIZE)) == NUMBER_SIZE:
         return np.ascontiguousarray(data[:, :NUMBER_SIZE]).view(">u8").ravel().astype(np.uint64)
-    found = data[:, : size + 1].copy()  # the matrix is used again
+    found = data[:, : size + 1].copy()
     found[np.arange(len(found)), sizes] = END[0]
     return found.view(f"S{size + 1}").ravel()
 
@@ -61,7 +59,7 @@ def _alike(parts: Sequence[Any]) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class SortedRows:
-    """`keys` in order, each once, and `places` beside them."""
+    """Unique `keys` in order, and their `places`."""
 
     keys: Any = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     places: Any = field(default_factory=lambda: np.empty(0, dtype=np.int64))
@@ -81,7 +79,6 @@ class SortedRows:
         return self._as_array[0]
 
     def rows_in(self, interval: Interval) -> slice:
-        """The rows whose keys are in an interval."""
         first, end = interval
         return slice(self._first_from(first), len(self) if end is None else self._first_from(end))
 
@@ -101,8 +98,7 @@ class SortedRows:
         return [key[: -len(END)] for key in self.keys.tolist()]
 
     def changed(self, parts: Sequence[RowChanges]) -> SortedRows:
-        """The rows after changes, given in portions. Raises WrongChangeError: a change is of a row that is not there,
-        or inserts one that is."""
+        """The rows after changes. Raises WrongChangeError: a change is of a missing row, or inserts a present one."""
         own, *keys = _alike([self.keys, *(part.keys for part in parts)])
         places = [part.places for part in parts]
         if all(part.ops is None for part in parts) and _are_ascending([own, *keys]):
@@ -114,7 +110,7 @@ class SortedRows:
         if not (keys[1:] > keys[:-1]).all():
             order = np.argsort(keys, kind="stable")
             keys, ops, places = keys[order], ops[order], places[order]
-        begins = np.concatenate([[True], keys[1:] != keys[:-1]])  # the first change of a key, and the last one
+        begins = np.concatenate([[True], keys[1:] != keys[:-1]])
         ends = np.concatenate([begins[1:], [True]])
         first_keys = keys[begins]
         at = np.searchsorted(own, first_keys)

@@ -1,4 +1,4 @@
-"""Rows as they are kept: the images of row events, with every column, and the keys made of them."""
+"""Rows as they are kept: images with every column, and the keys made of them."""
 
 import dataclasses
 import functools
@@ -20,13 +20,12 @@ StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
 
 
 class InexactRowsError(IbbMasterError, ValueError):
-    """The log does not tell what became of the rows of a table; the text says why."""
+    """The log does not tell what became of a table's rows; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """One column of an image: its id and type in the version, and the bytes of its values, or of the length before
-    them."""
+    """A column of an image: its id and type in the version, and the bytes of values, or of the length before them."""
 
     id: int
     column: Column
@@ -36,7 +35,7 @@ class StoredColumn:
 
 
 class StoredLayout:
-    """The columns of one version of a table in the order of its row events."""
+    """The columns of a version of a table in the order of its row events."""
 
     def __init__(self, columns: tuple[StoredColumn, ...], number: int) -> None:
         self.columns = columns
@@ -46,11 +45,10 @@ class StoredLayout:
         self._sizes = [(column.fixed, column.prefix) for column in self.columns]
 
     def spans(self, data: bytes, offset: int = 0) -> tuple[list[Span], int]:
-        """Where each value of an image lies, and the offset behind the image. Raises EventError: it ends too early."""
+        """Where each value lies, and the offset behind the image. Raises EventError: it ends too early."""
         return spans_of(data, offset, self._sizes)
 
     def image(self, values: Sequence[bytes | None]) -> bytes:
-        """The bytes of an image with these stored values."""
         nulls = 0
         parts = [b""]
         for place, (column, value) in enumerate(zip(self.columns, values, strict=True)):
@@ -64,7 +62,6 @@ class StoredLayout:
         return b"".join(parts)
 
     def row(self, values: Sequence[bytes | None]) -> StoredRow:
-        """The image with these stored values, and where they are."""
         image = self.image(values)
         return image, self.spans(image)[0]
 
@@ -73,7 +70,6 @@ class StoredLayout:
 
 
 def values_of(image: bytes, spans: Sequence[Span]) -> list[bytes | None]:
-    """The stored bytes of each value of an image."""
     return [None if span is None else image[span[0] : span[1]] for span in spans]
 
 
@@ -100,7 +96,7 @@ def spans_of(data: bytes, offset: int, sizes: Sequence[tuple[int | None, int]]) 
 
 
 class StoredLayouts:
-    """All layouts of the rows in a file, by number; equal columns share one."""
+    """Equal columns share one layout."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[StoredColumn, ...], StoredLayout] = {}
@@ -113,7 +109,7 @@ class StoredLayouts:
         return len(self._layouts)
 
     def add(self, columns: Sequence[StoredColumn]) -> StoredLayout:
-        """The layout of these columns. Raises EventError: there are too many layouts."""
+        """Raises EventError: there are too many layouts."""
         known = tuple(columns)
         layout = self._numbers.get(known)
         if layout is None:
@@ -125,20 +121,19 @@ class StoredLayouts:
 
 
 def mapped_columns(schema: TableSchema, table: TableVersion) -> list[StoredColumn]:
-    """The columns of a table's row events, by their TABLE_MAP and the version of the table at that place. Raises
-    EventError: the two contradict each other."""
+    """The columns of row events, by TABLE_MAP and version. Raises EventError: the two contradict each other."""
     columns = named(schema, table).columns
     return [_stored(column, known) for column, known in zip(columns, table.columns, strict=True)]
 
 
 def own_columns(table: TableVersion) -> list[StoredColumn]:
-    """The columns of row events of a version of a table, as a server since 10.1 writes them."""
+    """The columns of a version's row events, as a server since 10.1 writes them."""
     return [_stored(column_of(column), column) for column in table.columns]
 
 
 @functools.lru_cache(COLUMNS_REMEMBERED)
 def _stored(column: Column, known: TableColumn) -> StoredColumn:
-    """A column without what may differ between a TABLE_MAP and a definition of the same values."""
+    """Leaves out what may differ between a TABLE_MAP and a definition of the same values."""
     plain = dataclasses.replace(
         column,
         metadata=0,
@@ -162,7 +157,7 @@ _WIDE = frozenset(("ucs2", "utf16", "utf16le", "utf32"))  # where a space takes 
 
 
 def is_padded(kind: SqlType) -> bool:
-    """Whether comparisons ignore spaces at the end of a text."""
+    """Whether comparisons ignore spaces at the end."""
     return kind.collation is not None and "nopad" not in kind.collation and kind.charset not in _WIDE
 
 
@@ -172,13 +167,12 @@ def is_text(column: StoredColumn) -> bool:
 
 
 def sort_key(column: StoredColumn, *, is_descending: bool = False) -> SortKey:
-    """Makes parts of keys of a column's values; texts compare by their bytes, up to spaces at their end."""
+    """Makes parts of keys; texts compare by bytes, up to spaces at their end."""
     make = _KEYS[key_op(column)]
     return make if not is_descending else lambda data: make(data).translate(_INVERTED)
 
 
 def key_op(column: StoredColumn) -> KeyOp:
-    """The way of `sort_key` that a column takes."""
     found = _value_op(column.column)
     if found is KeyOp.TEXT and column.column.kind is ValueKind.TEXT and is_padded(column.type):
         return KeyOp.PADDED_TEXT
@@ -186,7 +180,7 @@ def key_op(column: StoredColumn) -> KeyOp:
 
 
 def value_key(column: Column) -> SortKey:
-    """Makes bytes of a column's values that compare as they do and differ where these differ."""
+    """Makes bytes that compare as the values do and differ where these do."""
     return _KEYS[_value_op(column)]
 
 
@@ -221,12 +215,12 @@ _KEYS: dict[KeyOp, SortKey] = {
 
 @dataclass(frozen=True, slots=True)
 class KeyPlan:
-    """How the key of a row is made of its image: the place of each column of the key, and what makes its part."""
+    """The place of each column of the key, and what makes its part."""
 
     parts: list[tuple[int, SortKey]]
 
     def key(self, image: bytes, spans: Sequence[Span]) -> bytes:
-        """Raises InexactRowsError: the image has no value for a column of the key."""
+        """Raises InexactRowsError: the image lacks a value of the key."""
         found = b""
         for place, make in self.parts:
             span = spans[place]
@@ -237,7 +231,7 @@ class KeyPlan:
 
 
 def key_plan(table: TableVersion, layout: StoredLayout) -> KeyPlan | None:
-    """How keys are made of images of a layout; None for a table without a key."""
+    """None without a key."""
     index = row_key(table)
     if index is None:
         return None
@@ -254,7 +248,7 @@ def key_columns(table: TableVersion) -> set[int]:
 
 
 def key_types(table: TableVersion) -> list[tuple[object, ...]]:
-    """The forms of the parts of keys: two versions that have the same have the same keys."""
+    """Versions with equal ones have the same keys."""
     index = row_key(table)
     if index is None:
         return [(None,), *((column.id, column.type) for column in table.columns if not column.is_computed)]

@@ -1,4 +1,4 @@
-"""Whole rows of images that leave values out: from what the row was, from defaults, and from generated columns."""
+"""Whole rows of images that leave values out: from the old row, from defaults, and generated columns."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from .stored import InexactRowsError, StoredColumn, StoredLayout, StoredRow, key
 LIKE_A_REPLACE = "an image of a REPLACE does not have the defaults of other columns"
 AN_INSERT, AN_UPDATE = "an INSERT", "an UPDATE"
 
-Values = list[bytes | None]  # stored ones, in the order of a layout
+Values = list[bytes | None]
 
 
 class ChangedRow(NamedTuple):
     """A row after an UPDATE that does not report all of it."""
 
     values: Values
-    reported: set[int] | None  # ids of the columns that the UPDATE reports, or that follow from them; None: all of them
-    lost: list[StoredColumn]  # generated columns that have another value now, which is not known
+    reported: set[int] | None  # ids of columns that it reports, or that follow; None: all
+    lost: list[StoredColumn]  # generated columns with an unknown new value
 
 
 class RowImages:
-    """Completes images of one table in one layout; columns are called by their places there."""
+    """Completes images of one table in one layout; columns are called by their places."""
 
     def __init__(self, contents: TableContents, layout: StoredLayout) -> None:
         self.contents = contents
         self.layout = layout
 
     def before_image(self, row: StoredRow) -> Values:
-        """The values of the row that an image without all of its columns means. Raises InexactRowsError: it is not
-        there, or one of its values is not known."""
+        """The values of the row that a partial image means. Raises InexactRowsError: it is not there, or a value is
+        unknown."""
         if self.contents.key_plan(self.layout) is None:
             raise InexactRowsError("an image is not whole, and the table has no key")
         place = self.contents.find(self.layout, row)
@@ -44,19 +44,18 @@ class RowImages:
         return self.contents.values_in(self.layout, place)
 
     def generated_places(self) -> frozenset[int]:
-        """Generated columns, which images may leave out."""
         return frozenset(self.layout.places[column.id] for column in self.contents.table.columns if column.is_computed)
 
     def uncertain_places(self) -> frozenset[int]:
-        """Columns of which an INSERT may have NULL where rows have a value. Source: MariaDB 10.11.18, 11.8.6 and 11.8.9
-        log so the VIRTUAL columns of system-versioned tables under MINIMAL."""
+        """Columns in which an INSERT may have NULL where rows have a value. Source: MariaDB 10.11.18, 11.8.6 and 11.8.9
+        log so VIRTUAL columns of system-versioned tables under MINIMAL."""
         table = self.contents.table
         columns = table.columns if table.is_versioned else ()
         virtual = (one for one in columns if one.expression is not None and not one.is_stored)
         return frozenset(self.layout.places[one.id] for one in virtual)
 
     def completed(self, after: StoredRow) -> StoredRow | None:
-        """The whole row of an image that leaves out generated columns; None if these depend on something else."""
+        """The whole row of an image without generated columns; None if these depend on something else."""
         values, wanted = values_of(*after), self.contents.computed_of(self.layout)
         if any(one.compute is None for one in wanted) or list(compute(wanted, self.layout, values, ())):
             return None
@@ -65,10 +64,10 @@ class RowImages:
     def updated(
         self, before: StoredRow, present: Collection[int], after: StoredRow, given: Collection[int]
     ) -> ChangedRow:
-        """The row after an UPDATE whose images have values at the places `present`, and `given`. Generated columns that
-        no image has keep their values, unless what makes them has changed. Raises InexactRowsError: the row is not
-        there, or one of its values is not known. Source: MariaDB 11.8.9 has no generated column in images of UPDATE and
-        DELETE; 11.8.6 and 10.11.19 have."""
+        """The row after an UPDATE with values at the places `present` before, and `given` after. Generated columns that
+        no image has keep their values, unless what makes them changed. Raises InexactRowsError: the row is not there,
+        or a value is unknown. Source: MariaDB 11.8.9 has no generated column in images of UPDATE and DELETE; 11.8.6 and
+        10.11.19 have."""
         ids = [column.id for column in self.layout.columns]
         missing = set(range(len(ids))) - set(present)
         reported = {ids[place] for place in given}
@@ -93,8 +92,8 @@ class RowImages:
         return ChangedRow(values, reported if missing else None, lost)
 
     def _with_generated(self, before: StoredRow, missing: Collection[int]) -> tuple[Values, set[int]]:
-        """The values of an image that leaves out generated columns, with those that the row has had in these, and the
-        ids of the columns whose values are unknown. Raises InexactRowsError: the row is not there."""
+        """An image's values, with the row's generated ones, and the ids of unknown columns. Raises InexactRowsError:
+        the row is not there."""
         contents, values, plan = self.contents, values_of(*before), self.contents.key_plan(self.layout)
         lost = {self.layout.columns[place].id for place in missing}
         place = contents.find(self.layout, before)
@@ -115,8 +114,8 @@ class RowImages:
         return set(self.contents.unknown_columns) if plan is None else self.contents.unknown_of(plan.key(*row))
 
     def leaves_in_doubt(self, before: StoredRow, after: StoredRow, places: Collection[int]) -> bool:
-        """Whether an UPDATE that reports only some places is of a row of which nothing is known; then it still is so.
-        Raises InexactRowsError: the image before has no value for a column of the key."""
+        """Whether an UPDATE that reports some places is of an unknown row, which then stays so. Raises
+        InexactRowsError: the image before lacks a value of the key."""
         contents, plan = self.contents, self.contents.key_plan(self.layout)
         if plan is None or not contents.is_doubtful:
             return False
@@ -145,9 +144,9 @@ class RowImages:
         return has_second or plan.key(*before) == plan.key(*after)
 
     def doubt_defaults(self, row: StoredRow, places: Collection[int], gtid: str) -> None:
-        """Doubt a row's values beyond these places, unless a REPLACE would give it the same: a MINIMAL image of a
-        REPLACE lacks the defaults of the columns that it does not name. Raises InexactRowsError: the table has no key.
-        Source: MariaDB 10.11 and 11.8, as they log it."""
+        """Doubt values beyond these places, unless a REPLACE would give the same: its MINIMAL image lacks the defaults
+        of columns it does not name. Raises InexactRowsError: the table has no key. Source: MariaDB 10.11 and 11.8, as
+        they log it."""
         plan = self.contents.key_plan(self.layout)
         if plan is None:
             raise InexactRowsError(LIKE_A_REPLACE)
@@ -166,8 +165,8 @@ class RowImages:
             self.contents.doubt_row(plan.key(*row), lost, UnknownRows(gtid, LIKE_A_REPLACE))
 
     def complete(self, values: Values, missing: Collection[int]) -> list[StoredColumn]:
-        """Give a row of an INSERT the values that its image leaves out; returns the columns that stay unknown. Raises
-        InexactRowsError: a default is no constant, or the key is not known."""
+        """Fill an INSERT's values; returns the columns that stay unknown. Raises InexactRowsError: a default is no
+        constant, or the key is unknown."""
         if self.contents.table.kind is TableKind.SEQUENCE:
             known_values = self._sequence_values()
             for place in missing:
@@ -182,8 +181,7 @@ class RowImages:
         return self._compute(values, wanted, AN_INSERT)
 
     def compute_updated(self, values: Values, told: Collection[int], gtid: str) -> None:
-        """Compute the columns that are made of those which an UPDATE tells. Raises InexactRowsError: the key is not
-        known any more."""
+        """Raises InexactRowsError: the key becomes unknown."""
         contents = self.contents
         unknown = contents.unknown_columns.keys() | {one for found in contents.doubts.rows.values() for one in found}
         columns = affected(contents.computed_of(self.layout), told)
@@ -193,8 +191,7 @@ class RowImages:
     def _compute(
         self, values: Values, columns: Iterable[ColumnExpression], what: str, unknown: Collection[int] = ()
     ) -> list[StoredColumn]:
-        """Give generated columns their values, but for those that are returned. Raises InexactRowsError: the key is not
-        known."""
+        """Returns the generated columns that stay unknown. Raises InexactRowsError: the key is unknown."""
         lost = list(compute(columns, self.layout, values, unknown))
         for column in lost:
             if column.id in key_columns(self.contents.table):
