@@ -278,8 +278,7 @@ def test_snapshots_are_the_tables_that_the_server_had(imported, capture, tmp_pat
             )
             for row in map(dict.values, table.to_pylist())
         )
-        text = "\n".join(map(repr, rows))
-        assert hashlib.sha256(text.encode()).hexdigest()[:16] == expected["content"], name
+        assert hashlib.sha256("\n".join(map(repr, rows)).encode()).hexdigest()[:16] == expected["content"], name
         checked += 1
     assert checked
 

@@ -214,8 +214,7 @@ def test_spark_folds_changes_by_key_to_the_rows_that_select_reports(spark, tmp_p
     path = write_log(tmp_path / "log", *random_items(random.Random(seed), doubts=False, swaps=False))
     names = ["id", "a"]
     for name, (of_select, of_lake) in answers(path, None).items():
-        options = parse_options({"path": str(path), "table": name})
-        with LogSource(options) as source:
+        with LogSource(parse_options({"path": str(path), "table": name})) as source:
             past = source.past(parse_table_name(name))
             is_enough = not find_doubts(source, past, has_gone=False, is_whole=True)
         frame = spark.read.format("ibb").options(table=name).load(str(path))

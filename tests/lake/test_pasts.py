@@ -77,8 +77,7 @@ def test_a_temporary_table_hides_the_real_one_in_its_own_session() -> None:
 )
 def test_what_may_change_rows_without_an_event_is_a_doubt_until_the_table_is_emptied(statement: str) -> None:
     assert "0-1-2" in doubts(told("CREATE TABLE t (a INT)", statement))
-    past = told("CREATE TABLE t (a INT)", statement, "CREATE OR REPLACE TABLE t (a INT)")
-    assert doubts(past) == []
+    assert doubts(told("CREATE TABLE t (a INT)", statement, "CREATE OR REPLACE TABLE t (a INT)")) == []
 
 
 @pytest.mark.parametrize(

@@ -264,8 +264,7 @@ def test_the_fold_is_what_a_dictionary_becomes() -> None:
                 rows[key] = (*key, values[0], rows[key][3])
                 steps.append(("update_preimage", (*key, None, None), ["a", "b"]))
                 steps.append(("update_postimage", (None, None, values[0], None), ["id", "part", "b"]))
-        found = last_changes(changes_of([(1, *one) for one in steps], OF_TWO), OF_TWO)
-        assert applied(before, found) == rows
+        assert applied(before, last_changes(changes_of([(1, *one) for one in steps], OF_TWO), OF_TWO)) == rows
 
 
 REFUSED = json.loads(Path(__file__).with_suffix(".json").read_text())

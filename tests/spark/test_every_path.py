@@ -106,8 +106,7 @@ def test_a_batch(name, source, logged, tmp_path, monkeypatch):
     for reader in READERS.values():
         with monkeypatch.context() as patch:
             options = parse_options(given | without_kernels(patch, reader))
-            fields = find_fields(options)
-            tasks = pickle.loads(pickle.dumps(plan_tasks(options, fields)))
+            tasks = pickle.loads(pickle.dumps(plan_tasks(options, find_fields(options))))
             found = [one for task in tasks for batch in read_task(task) for one in batch.to_pylist()]
             assert own(found) == LOGS[name].rows, reader
 

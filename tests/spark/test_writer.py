@@ -88,8 +88,7 @@ def test_updates_and_deletes_are_written_from_both_shapes(spark, tmp_path):
     schema = "CREATE TABLE db.t (id int, word longtext)"
     found.repartition(3).write.format("ibb").mode("append").option("schema", schema).save(str(tmp_path / "maps"))
     state_of(tmp_path / "maps")
-    again = spark.read.format("ibb").load(str(tmp_path / "maps")).select(names)
-    assert again.collect() == found.collect()
+    assert spark.read.format("ibb").load(str(tmp_path / "maps")).select(names).collect() == found.collect()
 
 
 def test_overwriting_replaces_the_log_and_nothing_else(spark, tmp_path):

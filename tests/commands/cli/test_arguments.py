@@ -55,8 +55,7 @@ def test_a_job_of_a_lake_that_has_no_log_says_so(run, tmp_path, job):
 def test_a_log_that_is_damaged_is_one_that_there_is(tmp_path, feed):
     feed(tmp_path, range(1, 40))
     arguments.expect_log(tmp_path)
-    path = tmp_path / "binlog-000000.ibb"
-    flip(path, PAGE_SIZE + 100)
+    flip(tmp_path / "binlog-000000.ibb", PAGE_SIZE + 100)
     arguments.expect_log(tmp_path)
     (tmp_path / "empty").mkdir()
     with pytest.raises(IbbMasterError, match="no binlog files"):

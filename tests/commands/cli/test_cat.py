@@ -1,7 +1,6 @@
 """`ibbmaster cat`: what a log changes, as text."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -126,14 +125,6 @@ def test_a_value_that_cannot_be_read_names_group_place_and_remedy(run, tmp_path)
         chosen = ["--format", form, *(["--table", "d.t"] if form == "csv" else [])]
         code, out, _ = run("cat", log, *chosen, "--on-undecodable", "binary")
         assert (code, out.count(shown)) == (0, 1)
-
-
-@pytest.mark.parametrize(("arguments", "problem"), json.loads(Path(__file__).with_suffix(".json").read_text()))
-def test_what_cannot_be_done_is_one_line(run, tmp_path, monkeypatch, arguments, problem):
-    monkeypatch.chdir(tmp_path)
-    arguments, problem = json.loads(json.dumps([arguments, problem]).replace("FIXTURES", str(IBB.parent)))
-    assert run("cat", *arguments) == (2, "", f"ibbmaster: {problem}\n")
-    assert os.listdir(tmp_path) == []
 
 
 def test_a_reader_that_leaves_ends_it_in_silence():

@@ -81,21 +81,6 @@ def test_a_part_of_files_of_the_same_kind(run, tmp_path):
     assert gtids_in(tmp_path / "pages") == gtids_in(tmp_path / "out")
 
 
-REFUSED = json.loads(Path(__file__).with_suffix(".json").read_text())
-
-
-# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_unsupported_options.test
-@pytest.mark.parametrize(("arguments", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_converted_is_one_line_and_leaves_nothing(run, tmp_path, monkeypatch, arguments, message):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full/file").write_text("mine")
-    code, out, err = run("convert", *(one.replace("FIXTURES", str(FIXTURES)) for one in arguments))
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert message in err
-    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["full", "full/file"]
-
-
 def test_a_full_disk_is_one_line_and_leaves_nothing(run, tmp_path, monkeypatch):
     real = os.pwrite
 

@@ -39,10 +39,7 @@ BAD = {
         r"my.cnf, section \[ibbmaster\]: 'pasword' is none of user, password .did you",
     ),
     "another word": ("[ibbmaster]\nhost=h\n", "'host' is none of user, password$"),
-    "a word alone": (
-        "[ibbmaster]\npassword secret\n",
-        "a line without a value, expected KEY=VALUE with user",
-    ),
+    "a word alone": ("[ibbmaster]\npassword secret\n", "a line without a value, expected KEY=VALUE with user"),
 }
 
 

@@ -4,8 +4,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
 import ibbmaster
 from tests.damage import flip
 from tests.written_log import write_log
@@ -62,23 +60,6 @@ def test_a_running_primary_is_a_side(run):
         assert run("diff", IBB / "domains", side, "--password", "secret")[:2] == (0, "155 transactions are equal\n")
         code, _, err = run("diff", IBB / "domains", side, "--password", "secret", "--only", "dom_0.*")
         assert (code, err) == (2, f"ibbmaster: {side}: of a running primary only --after can be chosen\n")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["nowhere", IBB / "types"], "nowhere: no such file or directory"),
-        ([IBB / "types", "."], ".: no binlog files (binlog-000000.ibb and so on)"),
-        (
-            [IBB / "types", IBB / "types", "--ignore", "time,weather"],
-            "--ignore: 'weather' is none of server-id, time, thread-id, xid, commit-id, table-id, annotations, "
-            "metadata, packing, rewriting, replica",
-        ),
-    ],
-)
-def test_what_cannot_be_compared_is_one_line(run, tmp_path, monkeypatch, arguments, problem):
-    monkeypatch.chdir(tmp_path)
-    assert run("diff", *arguments) == (2, "", f"ibbmaster: {problem}\n")
 
 
 def test_a_damaged_log_is_neither_equal_nor_different(run, tmp_path):

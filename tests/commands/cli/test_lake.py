@@ -68,24 +68,6 @@ def test_what_a_killed_snapshot_has_left_is_in_nobodys_way(snapshot, fixtures, t
     assert parquet.read_table(target).num_rows == whole
 
 
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["shop.parent", "--key", "nope"], "no column nope"),
-        (["shop.parent", "--at", "0-1-99999"], "0-1-99999"),
-        (["shop.parent", "--to", "/dev/null/x"], "^ibbmaster: /dev/null/x: cannot be made: /dev/null is not"),
-        (["shop.parent", "--to", "/dev/null"], "^ibbmaster: /dev/null: this is not a directory$"),
-        (["shop.none", "--to", "{new}"], "no group in .* changes rows of table shop.none"),
-    ],
-)
-def test_what_cannot_be_done_is_one_line(snapshot, fixtures, tmp_path, arguments, problem):
-    given = [tmp_path / "new" if one == "{new}" else one for one in arguments]
-    code, out, err = snapshot(fixtures / "ibb/xa-and-ddl", *given)
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert re.search(problem, err), err
-    assert list(tmp_path.iterdir()) == []
-
-
 DAMAGE = r"ibbmaster: binlog-000001\.ibb page 3 offset 0: page checksum is [0-9a-f]{8}, its bytes give [0-9a-f]{8}\n"
 
 

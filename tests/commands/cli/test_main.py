@@ -1,8 +1,10 @@
 """What all commands have in common: one line for what goes wrong, and an exit code."""
 
 import importlib
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +46,23 @@ def test_an_interrupt_ends_a_command_without_a_word(capsys, monkeypatch, moment)
 def test_what_was_a_command_once_names_the_way_out(capsys, command, instead, arguments):
     assert program.main([*command.split(), *arguments]) == program.EXIT_UNUSABLE
     assert capsys.readouterr() == ("", f"ibbmaster: `ibbmaster {command}` was removed: {instead}\n")
+
+
+REFUSED = json.loads(Path(__file__).with_suffix(".json").read_text())
+
+
+# Of convert as mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_unsupported_options.test
+@pytest.mark.parametrize("refused", REFUSED)
+def test_what_cannot_be_done_is_one_line_and_leaves_nothing(run, tmp_path, monkeypatch, refused):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").write_text("[repl]\npassword=x\n")
+    fixtures = str(Path(__file__).parents[3] / "fixtures")
+    arguments, message = json.loads(json.dumps(REFUSED[refused]).replace("FIXTURES", fixtures))
+    code, out, err = run(*arguments)
+    assert (code, out, err.count("\n"), err.partition(" ")[0]) == (2, "", 1, "ibbmaster:")
+    assert message in err
+    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == ["full", "full/file"]
 
 
 UNKNOWN = {

@@ -41,8 +41,7 @@ def test_each_command_has_a_module_that_runs_it(command, capsys):
 
 def test_a_value_may_be_needed_given_again_or_under_another_name():
     parser = argparse.ArgumentParser()
-    record = add_command(parser.add_subparsers(), "record")
-    add_options(record, "record")
+    add_options(add_command(parser.add_subparsers(), "record"), "record")
     said = parser.parse_args(["record", "--from", "host", "--to", "x", "--seconds", "1"])
     assert (said.source, said.seconds, said.max_connections) == ("host", 1.0, 64)
     with pytest.raises(SystemExit):

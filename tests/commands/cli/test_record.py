@@ -28,21 +28,6 @@ def test_the_address_of_a_primary_is_read(text, expected):
     assert parse_source(text) == expected
 
 
-REFUSED = {
-    "a port that is none": (["--from", "host:x"], "expected HOST or HOST:PORT"),
-    "no host": (["--from", ":3306"], "expected HOST or HOST:PORT"),
-    "no time": (["--from", "h", "--seconds", "0"], "expected a number above 0"),
-    "no connections": (["--from", "h", "--max-connections", "0"], "expected at least 1"),
-    "a directory in use": (["--from", "h", "--to", "."], "is not empty"),
-}
-
-
-@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
-def test_an_option_that_cannot_be_used_is_refused(options, message, tmp_path, capsys):
-    assert main(["record", "--to", str(tmp_path / "r"), *options]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_an_address_that_is_taken_is_said_and_nothing_is_made(tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -82,26 +82,6 @@ def test_each_line_of_input_is_a_step():
         assert "\r" not in said, "there is no terminal"
 
 
-REFUSED = {
-    "a pace that is none": (["--pace", "fast"], "pace 'fast': expected original, max, step"),
-    "no round": (["--loop", "-1"], "-1 rounds: expected at least 1"),
-    "a range that ends before it begins": (["--after", "0-1-9", "--until", "0-1-3"], "nothing is in this range"),
-    "a time before the log": (["--after", "2020-01-01 00:00Z"], "is before this log, which begins at 2026-11-20"),
-    "a table that is not there": (["--only", "no.table"], "no table of this log matches no.table: it has "),
-    "a directory of its own": (["--pace", "x2", "--own"], "a log that is played is only read: leave out --own"),
-    "a domain that is not there": (["--domain", "5"], "--domain 5: this log has nothing of it, but of 0"),
-}
-
-
-@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_played_is_refused_in_one_line(options, message, run):
-    code, out, err = run("replay", TYPES, "--listen", "127.0.0.1:0", *options)  # another word for `serve`
-    assert (code, out) == (2, "")
-    assert err.startswith("ibbmaster: ")
-    assert message in err
-    assert err.count("\n") == 1
-
-
 def test_an_empty_log_is_refused(run, tmp_path):
     assert "there is no transaction to play" in run("replay", tmp_path, "--listen", "127.0.0.1:0")[2]
 

@@ -41,19 +41,6 @@ def test_what_is_no_address_is_refused(text):
         parse_listen(text)
 
 
-REFUSED = json.loads(Path(__file__).with_suffix(".json").read_text())
-
-
-@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
-def test_an_option_that_cannot_be_used_is_refused(options, message, tmp_path, capsys):
-    accounts = tmp_path / "accounts"
-    accounts.write_text("[repl]\npassword=x\n")
-    files = {"ACCOUNTS": str(accounts), "CODE": __file__}
-    options = [files.get(option, option) for option in options]
-    assert main(["serve", str(tmp_path / "not looked at"), *options]) == 2
-    assert message in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -46,13 +46,6 @@ def test_verify_refuses_a_number_of_threads_that_makes_no_sense(capsys, run, tmp
     assert "expected a number from 1 to 1024" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["verify"], ["seek", "0-1-1"]], ids=["verify", "seek"])
-def test_a_directory_without_binlogs_is_said_to_be_one(run, tmp_path, command):
-    code, out, err = run(command[0], tmp_path, *command[1:])
-    assert (code, out) == (2, "")
-    assert err == f"ibbmaster: {tmp_path}: no binlog files (binlog-000000.ibb and so on)\n"
-
-
 def test_traditional_files_are_verified_and_sought_in_too(run, tmp_path):
     classic = IBB.parent / "classic" / "10.11" / "domains"
     code, out, _ = run("verify", classic)

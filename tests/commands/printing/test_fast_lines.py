@@ -240,8 +240,7 @@ def test_of_a_damaged_log_the_command_prints_what_the_reference_prints(hurt, tmp
     found = []
     for pays in (True, False):
         monkeypatch.setattr(loading, "do_pay", lambda *given, pays=pays: pays)
-        code = main(["cat", str(tmp_path / "log")])
-        found.append((code, *capsys.readouterr()))
+        found.append((main(["cat", str(tmp_path / "log")]), *capsys.readouterr()))
     assert found[0] == found[1]
     assert found[0][0] == 2
     for line in found[0][1].splitlines():

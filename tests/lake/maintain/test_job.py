@@ -83,8 +83,7 @@ def test_each_run_brings_what_is_new_and_no_more(run, kept) -> None:
         assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
     assert kept.rows() == sorted(ROWS.items())
     kept.expect_commits(["written", "patched", "patched", "patched"])
-    done = run(*LOG)
-    assert done.written == []
+    assert run(*LOG).written == []
     assert len(kept.commits()) == 4
     assert verdicts(run(*LOG, "CREATE TABLE other (id INT PRIMARY KEY)")) == {
         "d.t": "exact at 0-1-5",
@@ -206,8 +205,7 @@ def test_rows_that_the_log_does_not_tell_stay_as_they_were_and_the_verdict_says_
     assert "not exact since 0-1-6, because" in done.tables["d.t"].verdict
     assert done.tables["d.t"].verdict.endswith("its rows here are those at 0-1-4")
     assert kept.rows() == sorted(ROWS.items())
-    done = run(*doubted, "TRUNCATE t", [inserted(of(), [8, 8])])
-    assert verdicts(done) == {"d.t": "exact at 0-1-9"}
+    assert verdicts(run(*doubted, "TRUNCATE t", [inserted(of(), [8, 8])])) == {"d.t": "exact at 0-1-9"}
     assert kept.rows() == [(8, 8)]
 
 
@@ -216,8 +214,7 @@ def test_a_table_whose_rows_are_not_known_stays_so_where_nothing_is_new(run, kep
     absent = [updated(of(), ([9, 1], [9, 2]))]
     verdict = "not exact since 0-1-3, because an UPDATE of a row that is not there; its rows here are those at 0-1-2"
     for more in ([], [], ["CREATE TABLE v (a INT)"], ["CREATE TABLE v (a INT)"]):
-        done = run(*LOG[:2], absent, *more)
-        assert verdicts(done)["d.t"] == verdict
+        assert verdicts(run(*LOG[:2], absent, *more))["d.t"] == verdict
     assert kept.rows() == [(1, 10), (2, 20), (3, 30)]
 
 
@@ -226,8 +223,7 @@ def test_a_table_that_runs_have_passed_over_gets_all_that_was_new_since(run, kep
     run(*LOG[:2], kind=kind)
     other = ["CREATE TABLE u LIKE t", [inserted(of("u"), [1, 1])]]
     run(*LOG[:3], *other, kind=kind, only=["d.u"])
-    done = run(*LOG[:3], *other, kind=kind)
-    assert done.tables["d.t"].is_exact
+    assert run(*LOG[:3], *other, kind=kind).tables["d.t"].is_exact
     assert len(kept.read()) == {"current": 3, "changes": 3 + 2 * 2, "history": 3 + 2}[kind]
 
 
@@ -251,8 +247,7 @@ def test_rows_that_a_merge_did_not_find_as_the_log_has_them_are_made_anew_even_a
     merged = ["patched"] if kept.kind == "delta" else []  # Iceberg tables see it before they commit
     kept.expect_commits(["written", *merged])
     monkeypatch.undo()
-    done = run(*LOG[:2], [deleted(of(), [1, 10], [2, 20])])
-    assert verdicts(done) == {"d.t": "exact at 0-1-3"}
+    assert verdicts(run(*LOG[:2], [deleted(of(), [1, 10], [2, 20])])) == {"d.t": "exact at 0-1-3"}
     kept.expect_commits(["written", *merged, "written"])
     assert kept.rows() == [(3, 30)]
 
@@ -282,8 +277,7 @@ def test_a_log_may_be_purged_between_runs(run, kept, tmp_path) -> None:
             log.append(f"0-1-{number}", [event for part in events for event in part])
         log.purge(to=log.files[-1].name)
         assert log.files[0].name != "binlog-000000.ibb"
-    done = go()
-    assert verdicts(done)["d.t"] == "exact at 0-1-91"
+    assert verdicts(go())["d.t"] == "exact at 0-1-91"
     assert kept.rows() == [(1, 12), (5, 20), (7, 70)]
     kept.expect_commits(["written", "patched"])
     with ibbmaster.open(tmp_path / "log", writable=True) as log:
@@ -453,8 +447,7 @@ def test_a_run_that_is_killed_at_any_step_is_taken_up_and_brings_each_change_onc
         if not switch.killed(wanted, lambda: run(*GROWN)):
             break
         what = switch.seen[-1]
-        done = run(*GROWN)
-        assert verdicts(done) == {"d.t": "exact at 0-1-6", "d.u": "exact at 0-1-6"}, what
+        assert verdicts(run(*GROWN)) == {"d.t": "exact at 0-1-6", "d.u": "exact at 0-1-6"}, what
         assert kept.rows() == [(1, 12), (5, 20)], what
         assert kept.rows("d.u") == [(1, 1)], what
         kept.expect_commits(["written", *(["patched"] if before else [])])

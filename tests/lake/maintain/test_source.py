@@ -38,9 +38,7 @@ def scans(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     found: list[list[str]] = []
     planned = many_tables.plan_tables
     monkeypatch.setattr(
-        source,
-        "plan_tables",
-        lambda of, fields, **more: (found.append(list(fields)), planned(of, fields, **more))[1],
+        source, "plan_tables", lambda of, fields, **more: (found.append(list(fields)), planned(of, fields, **more))[1]
     )
     return found
 

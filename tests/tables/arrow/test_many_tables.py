@@ -82,8 +82,7 @@ def test_each_table_is_as_it_is_alone(name, imported, fixtures, monkeypatch):
 
 
 def test_traditional_files_and_parts_of_a_log_are_read_so_too(fixtures):
-    classic = {"path": str(fixtures / "classic/11.8/domains"), "tables": "*.*"}
-    assert compare(classic) > 20
+    assert compare({"path": str(fixtures / "classic/11.8/domains"), "tables": "*.*"}) > 20
     part = {"path": str(fixtures / "ibb/xa-and-ddl"), "startingGtid": "0-1-20", "endingGtid": "0-1-60"}
     assert compare({**part, "completeKeys": "true", "zeroDates": "text"}) > 20
     assert compare({"path": part["path"], "rename": "shop=stage", "only": "shop.*", "tables": "stage.*"}) > 20
@@ -114,8 +113,7 @@ def test_only_changed_tables_are_those_with_changes_in_the_part_that_is_read(tmp
 
 
 def test_without_kernels_tables_are_read_one_by_one_and_are_the_same(tmp_path, seed):
-    directory = random_log(random.Random(seed), tmp_path / "log", doubts=False)
-    given = {"path": str(directory)}
+    given = {"path": str(random_log(random.Random(seed), tmp_path / "log", doubts=False))}
     expected = together(parse_options(given))
     assert together(parse_options({**given, "failOnDataLoss": "false"})) == expected
     assert expected.keys() == {"d.t", "d.u"}
@@ -161,9 +159,7 @@ def test_blocks_are_read_once_however_many_tables_there_are(wide, monkeypatch):
     fields = find_tables(options)
     counts = {}
     for count in (1, 8):
-        wanted = dict(list(fields.items())[:count])
-        tasks = plan_tables(options, wanted)
-        counts[count] = reads_of(tasks, monkeypatch)
+        counts[count] = reads_of(plan_tables(options, dict(list(fields.items())[:count])), monkeypatch)
     assert counts[1] == counts[8] > 8
 
 
@@ -183,8 +179,7 @@ def reads_of(tasks: list[TablesTask], monkeypatch: pytest.MonkeyPatch) -> int:
 def test_damage_stops_all_or_is_left_out(wide):
     with closing(open_log(parse_options({"path": str(wide)}))) as engine:
         size = engine.end().offset
-    file = wide / "binlog-000000.ibb"
-    flip(file, size // 2)
+    flip(wide / "binlog-000000.ibb", size // 2)
     with pytest.raises(FormatError):
         together(parse_options({"path": str(wide)}))
     left = together(parse_options({"path": str(wide), "failOnDataLoss": "false"}))

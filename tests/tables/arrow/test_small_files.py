@@ -97,8 +97,7 @@ def test_captures_in_small_files_give_the_same_together(fixtures, kernels, monke
 def classic(tmp_path):
     """Small traditional files."""
     with closing(RealDisk(tmp_path)) as disk:
-        log = BinlogDirectory(small_log())
-        export_traditional(log, disk, PROFILES["classic-10.11"], max_file_bytes=50_000)
+        export_traditional(BinlogDirectory(small_log()), disk, PROFILES["classic-10.11"], max_file_bytes=50_000)
     return tmp_path
 
 

@@ -8,7 +8,7 @@ from ibbmaster.tables.fold import fast_kept_rows
 from ibbmaster.tables.fold.fast_kept_rows import FastKeptRows
 from ibbmaster.tables.fold.kept_rows import WrongChangeError
 from ibbmaster.tables.fold.row_file import RowFile
-from tests.tables.fold.test_kept_rows import (
+from tests.tables.fold.test_kept_rows import (  # noqa: F401  # run here, too
     compare_with_a_model,
     test_a_dropped_table_has_no_rows,
     test_a_fork_goes_on_by_itself,
@@ -16,14 +16,6 @@ from tests.tables.fold.test_kept_rows import (
     test_rows_are_found_by_ranges_of_their_keys_in_order,
     test_rows_without_a_key_are_there_as_often_as_they_were_added,
 )
-
-__all__ = [
-    "test_a_dropped_table_has_no_rows",
-    "test_a_fork_goes_on_by_itself",
-    "test_compacting_leaves_out_rows_that_are_gone",
-    "test_rows_are_found_by_ranges_of_their_keys_in_order",
-    "test_rows_without_a_key_are_there_as_often_as_they_were_added",
-]
 
 
 @pytest.fixture

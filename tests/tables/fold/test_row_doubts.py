@@ -83,7 +83,6 @@ def test_a_rollback_of_a_statement_leaves_its_table_in_doubt(tmp_path, text: str
 
 
 def test_a_statement_that_failed_half_way_empties_nothing(tmp_path) -> None:
-
     assert asked(tmp_path / "log", "SELECT * FROM d.t", *FIRST, Said("DELETE FROM t", error_code=1317)) == "DELETE"
 
 
