@@ -3,8 +3,6 @@
 Where changes do not tell all, `doubts` says of which rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace

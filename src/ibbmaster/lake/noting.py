@@ -1,7 +1,5 @@
 """The validity of each row, noted by the reference as it reads a log forward."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -47,11 +47,11 @@ class Past:
 
     Attributes:
         state: the table there; None if no statement tells.
-        versions: those that its rows had since it was emptied last.
-        cuts: where it was emptied, in the order of the log.
-        nulls: fields that are NULL in a row of an INSERT that leaves them out, whatever version the table had.
-        ancestors: the tables whose changes may change rows of it by foreign keys.
-        doubts, past_doubts: about rows that are there, and about rows that are gone.
+        versions: those that its rows had since it was last emptied.
+        cuts: where it was emptied, in order.
+        nulls: fields that an INSERT without them leaves NULL in every version.
+        ancestors: tables whose changes may change its rows by foreign keys.
+        doubts, past_doubts: about rows that are there, and that are gone.
     """
 
     state: KnownTable | None = None

@@ -30,8 +30,8 @@ TABLE = "table"  # beside the place, until it is whole
 @contextlib.contextmanager
 def only_writer(directory: Path, place: Path | None = None) -> Iterator[None]:
     """Reserve a directory for one job of this machine, until it or its process ends; a missing one is made, and removed
-    if it stays empty. The lock is on the directory: no file shows it. Errors name `place` if it is another. Raises
-    BusyError: another job has it; StoreError: it cannot be made, or the job fails with its files."""
+    if it stays empty. No file shows the lock. Errors name `place` if it is another. Raises BusyError: another job has
+    it; StoreError: it cannot be made, or the job fails with its files."""
     place = place or directory
     if isinstance(directory, ObjectPath):
         with _only_writer_of_objects(directory):

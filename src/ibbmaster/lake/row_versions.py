@@ -1,7 +1,5 @@
 """Folds a table's changes by key: into every version of each row, or into what each row becomes."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -96,14 +94,14 @@ class Images:
 
 
 class RowSteps:
-    """The steps of rows, those of one side by side, in the order of the log.
+    """The steps of rows, each row's side by side, in order.
 
     Attributes:
-        places: of each step the number of the change.
-        kinds: the state of the row afterwards.
+        places: numbers of changes.
+        kinds: the row's state afterwards.
         epochs: how often the table was emptied before.
-        is_first, is_last: whether it is the first or last step of its row in its epoch.
-        are_sound: whether each row began where it was not, and changed or ended where it was.
+        is_first, is_last: of its row in its epoch.
+        are_sound: whether rows began where none was, and changed or ended where one was.
     """
 
     def __init__(self, images: Images, cuts: Sequence[Truncation] = ()) -> None:
@@ -214,8 +212,7 @@ def new_versions(
         if is_strict and ((sources < 0) & (kinds == PATCHED)).any():
             raise PartialChangeError("an image after an update leaves out what only the version before it has")
         found[name] = steps.taken(name, sources)
-    begins = {name: steps.taken(of, places) for name, of in zip(BEGIN, _OF_GROUP, strict=True)}
-    times = begins | ends
+    times = {name: steps.taken(of, places) for name, of in zip(BEGIN, _OF_GROUP, strict=True)} | ends
     found |= {name: times[name] for name in (BEGIN[0], END[0], BEGIN[1], END[1])}
     found["_is_current"] = pa.array(is_last & (steps.epochs == len(cuts)))
 

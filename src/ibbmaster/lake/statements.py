@@ -1,7 +1,5 @@
 """The effects of statements on tables, which XA transactions took effect, and changes in that order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -193,8 +191,7 @@ def effective(changes: pa.Table, statements: Iterable[Logged]) -> pa.Table:
         return changes
     places = zip(changes["_file_no"].to_pylist(), changes["_offset"].to_pylist(), strict=True)
     ends = [prepared.get(place, place) for place in places]
-    is_done = [end is not None for end in ends]
-    changes = changes.filter(pa.array(is_done, pa.bool_()))
+    changes = changes.filter(pa.array([end is not None for end in ends], pa.bool_()))
     moved = [end if isinstance(end, Logged) else None for end in ends if end is not None]
     values: dict[str, list[int | str | None]] = {
         "_file_no": [one and one.file_no for one in moved],

@@ -106,8 +106,7 @@ def read_rows(pieces: Iterable[str]) -> Iterator[BaseRows]:
     or an INSERT is no list of literals."""
     database = ""
     for statement in statements_of(pieces):
-        head = statement[:_HEAD_SIZE]
-        word, database = _look(head, database)
+        word, database = _look(statement[:_HEAD_SIZE], database)
         if word in ("INSERT", "REPLACE"):
             yield _rows_of(statement, database)
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from ibbmaster.replication.event.column_types.integer import BIGINT, INTEGERS, TINYINT
+from ibbmaster.facts import NULL, rows_of
+from ibbmaster.replication.event.column_types.integer import BIGINT, INTEGERS
 from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.replication.event.column_types.temporal import TIMESTAMP
 from ibbmaster.replication.event.rows.column import HASH_COLUMN
@@ -32,28 +33,7 @@ SYSTEM_TIME = "SYSTEM_TIME"
 WITH_FOREIGN_KEYS = "InnoDB"
 _OPTION_ORDER = ("ENGINE", "AUTO_INCREMENT", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "ROW_FORMAT", "COMMENT")
 # Values equal to the default, which are not kept.
-_PLAIN_OPTIONS = {
-    **dict.fromkeys(("COMMENT", "CONNECTION"), ""),
-    **dict.fromkeys(("CHECKSUM", "DELAY_KEY_WRITE", "MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "KEY_BLOCK_SIZE"), "0"),
-    **dict.fromkeys(("ROW_FORMAT", "PACK_KEYS", "PAGE_CHECKSUM"), "DEFAULT"),
-    **dict.fromkeys(("STATS_PERSISTENT", "STATS_AUTO_RECALC", "STATS_SAMPLE_PAGES"), "DEFAULT"),
-    "INSERT_METHOD": "NO",
-}
-_NUMBER = SqlType(word=BIGINT.word, length=21)
-_SEQUENCE: tuple[tuple[str, SqlType | None, str], ...] = (
-    ("next_not_cached_value", None, ""),
-    ("minimum_value", None, ""),
-    ("maximum_value", None, ""),
-    ("start_value", None, "start value when sequences is created or value if RESTART is used"),
-    ("increment", _NUMBER, "increment value"),
-    ("cache_size", replace(_NUMBER, is_unsigned=True), ""),
-    (
-        "cycle_option",
-        SqlType(word=TINYINT.word, length=1, is_unsigned=True),
-        "0 if no cycles are allowed, 1 if the sequence should begin a new cycle when maximum_value is passed",
-    ),
-    ("cycle_count", _NUMBER, "How many cycles have been done"),
-)
+_PLAIN_OPTIONS = {name: plain for name, plain, *_ in rows_of(__package__, "table_options") if plain != NULL}
 # What a column takes from its definition.
 _AS_DEFINED = (
     *("name", "default", "on_update", "is_auto_increment", "expression", "is_stored", "is_invisible"),
@@ -102,8 +82,7 @@ class TableDraft:
         found = resolve_type(definition.type, self.collation, self.session)
         if self.converts_to is None or found.charset in (None, "binary"):
             return found
-        plain = replace(definition.type, charset=ddl.NO_CHARSET)
-        return resolve_type(plain, self.converts_to, self.session)
+        return resolve_type(replace(definition.type, charset=ddl.NO_CHARSET), self.converts_to, self.session)
 
     def _implied_timestamp(self, column: TableColumn, *, is_plain: bool) -> TableColumn:
         """Without `explicit_defaults_for_timestamp`: NULL only where written, and a value by its place. With it: zero
@@ -310,8 +289,14 @@ def sequence_table(statement: ddl.CreateSequence, collation: str, new_id: NewId)
     width = next(kind.widths[0] for kind in INTEGERS if kind.word == statement.word)
     own = SqlType(word=statement.word, length=width + 1, is_unsigned=statement.is_unsigned)
     columns = tuple(
-        TableColumn(id=new_id(), name=name, type=type_ or own, is_nullable=False, comment=comment)
-        for name, type_, comment in _SEQUENCE
+        TableColumn(
+            id=new_id(),
+            name=name,
+            type=own if word == NULL else SqlType(word=word, length=int(length), is_unsigned=sign == "unsigned"),
+            is_nullable=False,
+            comment=comment,
+        )
+        for name, word, length, sign, comment in rows_of(__package__, "sequence")
     )
     return TableVersion(
         database=statement.table.database,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from ibbmaster.facts import rows_of
 from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
@@ -25,17 +26,9 @@ from .reading import (
     takes_database_charset,
 )
 
-WITHOUT_EFFECT = (  # statements in logs that change neither tables nor rows
-    *("COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "XA", "START", "SET", "GRANT", "REVOKE", "FLUSH", "RESET"),
-    *("OPTIMIZE", "REPAIR", "CHECK", "CHECKSUM", "INSTALL", "UNINSTALL", "LOCK", "UNLOCK", "USE", "SHOW"),
-    *("PURGE", "CHANGE", "KILL", "BACKUP", "COMMENT"),
-)
-HARMLESS = frozenset(  # and those that define no table
-    (
-        *(*WITHOUT_EFFECT, "BEGIN", "ANALYZE", "INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD", "CALL", "DO"),
-        *("SELECT", "WITH", "VALUES", "EXECUTE", "PREPARE", "DEALLOCATE", "SIGNAL"),
-    )
-)
+_WORDS = rows_of(__package__, "statements")
+HARMLESS = frozenset(word for word, _ in _WORDS)  # statements that define no table
+WITHOUT_EFFECT = tuple(word for word, changes in _WORDS if changes == "nothing")  # that change no rows, either
 _PROGRAMS = ("TRIGGER", "FUNCTION", "PROCEDURE", "EVENT", "PACKAGE")
 _NO_TABLES = ("USER", "ROLE", "SERVER", "LOGFILE", "TABLESPACE", "CATALOG", "SQL", "INSTANCE")
 _KINDS = (*_PROGRAMS, *_NO_TABLES, "TABLE", "DATABASE", "SCHEMA", "VIEW", "INDEX", "SEQUENCE")

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ibbmaster.facts import rows_of
 from ibbmaster.replication.event.column_types.integer import BIGINT
 from ibbmaster.replication.event.column_types.strings import TEXTS
 from ibbmaster.sqltext.cursor import Cursor, parts_of
@@ -300,13 +301,8 @@ def _generated(found: ddl.NewColumn, cursor: Cursor, sql_mode: int) -> ddl.NewCo
 _TWO_WORDS = {"DATA": "DIRECTORY", "INDEX": "DIRECTORY"}
 _SYNONYMS = {"TYPE": "ENGINE", "TABLE_CHECKSUM": "CHECKSUM"}
 _QUERY = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "LIKE")
-_ENGINES = {
-    name.lower(): name
-    for name in (
-        *("InnoDB", "MyISAM", "Aria", "MEMORY", "ARCHIVE", "CSV", "BLACKHOLE", "MRG_MyISAM", "SEQUENCE", "FEDERATED"),
-        *("CONNECT", "SPIDER", "S3", "ROCKSDB", "Mroonga", "OQGRAPH", "SPHINX", "ColumnStore", "VIDEX"),
-    )
-} | {"heap": "MEMORY", "merge": "MRG_MyISAM", "maria": "Aria", "innobase": "InnoDB"}
+_ENGINES = dict(rows_of(__package__, "engines"))
+_BARE = {name for name, _, _, bare in rows_of(__package__, "table_options") if bare == "yes"}  # without equals sign
 
 
 def parse_options(cursor: Cursor, database: str = "") -> ddl.TableOptions:
@@ -369,13 +365,3 @@ def _option(cursor: Cursor) -> tuple[str, str]:
         return name, expect_text(cursor)
     value = expect_option(cursor)
     return name, _ENGINES.get(value.lower(), value) if name == "ENGINE" else value
-
-
-_BARE = frozenset(
-    (
-        *("ENGINE", "AUTO_INCREMENT", "AVG_ROW_LENGTH", "CHECKSUM", "PAGE_CHECKSUM", "CONNECTION"),
-        *("DATA DIRECTORY", "INDEX DIRECTORY", "DELAY_KEY_WRITE", "INSERT_METHOD", "KEY_BLOCK_SIZE", "MAX_ROWS"),
-        *("MIN_ROWS", "PACK_KEYS", "PASSWORD", "ROW_FORMAT", "STATS_AUTO_RECALC", "STATS_PERSISTENT"),
-        *("STATS_SAMPLE_PAGES", "TABLESPACE", "TRANSACTIONAL", "SEQUENCE"),
-    )
-)

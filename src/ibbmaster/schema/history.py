@@ -78,11 +78,10 @@ class SchemaHistory:
         self.fold.restart()
 
     def take_rows(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
-        """Take a TABLE_MAP event after all statements before it: a table that no statement defines is as its rows name
-        it, from before the log on if none has named it, else from the event on. One that was known better once, or had
-        another name, stays unknown, and so does one whose later rows contradict that."""
-        name = self.case.table_key(schema.database, schema.table)
-        line = self.lines[TABLE].get(name, [])
+        """Take a TABLE_MAP event after all statements before it: a table without a statement is as its rows name it,
+        from before the log on if none has named it, else from the event on. One that was known better once, had another
+        name, or contradicts itself later, stays unknown."""
+        line = self.lines[TABLE].get(self.case.table_key(schema.database, schema.table), [])
         last = line[-1].value if line else None
         if not schema.has_names or (line and last is None):
             return

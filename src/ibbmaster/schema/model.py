@@ -38,15 +38,13 @@ class TableColumn:
     """One column of one version of a table.
 
     Attributes:
-        id: the same in all versions of a table, through RENAME and CHANGE; a column that is dropped and added again
-            gets another one.
-        default: the expression or literal after DEFAULT as SQL, `NULL` also where a nullable column implies it; None
-            without one.
-        first_value: the value, as SQL, of rows that are older than the column, UNKNOWN_VALUE where the log does not say
-            it; None where no ALTER TABLE added the column. Other than `default` it never changes.
+        id: the same in all versions, through RENAME and CHANGE; a column dropped and added again gets another one.
+        default: after DEFAULT as SQL, `NULL` also where a nullable column implies it; None without one.
+        first_value: the value, as SQL, of rows older than the column, UNKNOWN_VALUE where the log does not say it; None
+            if no ALTER TABLE added it. Unlike `default` it never changes.
         filled_size: bytes up to which values were filled with zeros while it was BINARY.
-        expression, check: of a generated column, and of its own CHECK, without the brackets around them.
-        is_hidden: added by WITH SYSTEM VERSIONING alone, or by a unique index of long columns for their hash: TABLE_MAP
+        expression, check: of a generated column, and of its own CHECK, without brackets.
+        is_hidden: added by WITH SYSTEM VERSIONING alone, or for the hash of a unique index of long columns: TABLE_MAP
             events have it, SELECT * and SHOW do not.
     """
 
@@ -149,15 +147,14 @@ class TableVersion:
     """A table between two places of the log.
 
     Attributes:
-        generation: grows with CREATE, DROP, TRUNCATE and DROP DATABASE, which leave no older row; RENAME and ALTER keep
-            it.
+        generation: grows with CREATE, DROP, TRUNCATE and DROP DATABASE, which leave no older row.
         since: the place after the statement that made this version; None: from before the log begins.
         is_created_in_log: the log has its CREATE, and so every row it ever had.
         options: ENGINE, COMMENT, ROW_FORMAT and so on, by name in capitals, in the order of SHOW CREATE TABLE.
         partitioning: the text after PARTITION BY.
-        text: of a view or a sequence, the statement that made it.
-        undefined_because: the reason why no statement defines it; empty if one does. Only the columns are known then:
-            those that its rows name, as later statements have changed them.
+        text: the statement that made a view or a sequence.
+        undefined_because: why no statement defines it; empty if one does. Then only columns are known, named by rows,
+            and as later statements changed them.
     """
 
     database: str

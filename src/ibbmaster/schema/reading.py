@@ -170,9 +170,7 @@ def take_value(cursor: Cursor, database: str = "", sql_mode: int = 0) -> str:
     while True:
         last, token = found[-1], cursor.peek()
         if token.is_sign("(") and last.is_name:
-            opening = cursor.peek()
-            inside = _with_sequences(cursor.bracketed(), database)
-            found += [opening, *inside, Token(TokenKind.SIGN, ")")]
+            found += [cursor.peek(), *_with_sequences(cursor.bracketed(), database), Token(TokenKind.SIGN, ")")]
             continue
         is_joined = not token.is_spaced and (token.is_sign(".") or last.is_sign("."))
         is_text = token.kind in LITERALS and last.kind in (TokenKind.WORD, TokenKind.TEXT)

@@ -3,6 +3,7 @@ number of DDL, and an expression of unknown printed form stays as written."""
 
 from collections.abc import Iterator, Mapping
 
+from ibbmaster.facts import NULL, rows_of
 from ibbmaster.replication.event.column_types.registry import BY_NAME
 from ibbmaster.sqltext.quoting import quoted_name, quoted_text
 from ibbmaster.versions import Difference
@@ -13,14 +14,8 @@ from .partition_text import partition_text
 from .view_text import create_view
 
 SYSTEM_TIME = "SYSTEM_TIME"  # the period of a row, which its columns show
-# Table options in a server's order.
-TABLE_OPTIONS = (
-    *("MIN_ROWS", "MAX_ROWS", "AVG_ROW_LENGTH", "PACK_KEYS", "STATS_PERSISTENT", "STATS_AUTO_RECALC"),
-    *("STATS_SAMPLE_PAGES", "CHECKSUM", "PAGE_CHECKSUM", "DELAY_KEY_WRITE", "ROW_FORMAT", "TRANSACTIONAL"),
-    *("KEY_BLOCK_SIZE", "COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY", "INSERT_METHOD", "UNION"),
-)
+_OPTIONS = {name: printed for name, _, printed, _ in rows_of(__package__, "table_options") if printed != NULL}
 OF_MERGE_TABLES = ("INSERT_METHOD", "UNION")
-_QUOTED = frozenset(("COMMENT", "CONNECTION", "DATA DIRECTORY", "INDEX DIRECTORY"))
 
 
 def create_table(table: model.TableVersion, version: int) -> str:
@@ -147,7 +142,7 @@ def _foreign_key(table: model.TableVersion, key: model.ForeignConstraint, names:
 def sorted_options(given: Mapping[str, str]) -> list[tuple[str, str]]:
     """Without the leading ones, in a server's order; those of a storage engine come last."""
     options = {name: value for name, value in given.items() if name not in ("ENGINE", model.AUTO_INCREMENT)}
-    known = [(name, options.pop(name)) for name in TABLE_OPTIONS if name in options]
+    known = [(name, options.pop(name)) for name in _OPTIONS if name in options]
     return [*known, *options.items()]
 
 
@@ -162,8 +157,8 @@ def _options(table: model.TableVersion) -> str:
     for name, value in sorted_options({**implied, **table.options}):
         if name in OF_MERGE_TABLES and engine != "MRG_MyISAM":
             continue
-        shown = name if name in TABLE_OPTIONS else quoted_name(name)
-        text += f" {shown}={quoted_text(value) if name in _QUOTED else value}"
+        shown = name if name in _OPTIONS else quoted_name(name)
+        text += f" {shown}={quoted_text(value) if _OPTIONS.get(name) == 'quoted' else value}"
     text += " WITH SYSTEM VERSIONING" if table.is_versioned else ""
     if table.partitioning is not None:
         text += "\n" + partition_text(table.partitioning, engine)

@@ -3,8 +3,6 @@
 Such bytes are not trusted: anything but what was written is refused, and folded again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import functools

@@ -24,11 +24,11 @@ class SchemaSession:
 
     Attributes:
         collation: `collation_server`, of a database that names none.
-        collations: the replacement of a character set's own default collation, by character set.
+        collations: by character set, what replaces its default collation.
         has_explicit_timestamps: `explicit_defaults_for_timestamp`.
         tells_timestamps: whether the log has that; else it is the usual value.
         began_at: seconds and microseconds since 1970.
-        time_zone_s: seconds that its time zone is east of UTC.
+        time_zone_s: seconds east of UTC.
         client_charset, connection_collation: kept by a view.
         end_of_time: the last TIMESTAMP(6) in UTC as SQL, the ROW END of current rows.
         utf8: the meaning of this word; `old_mode` may change it, which no event shows.

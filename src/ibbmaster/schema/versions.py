@@ -109,7 +109,7 @@ class TableVersions:
         case: NameCase = NameCase.EXACT,
         ranges: Sequence[NameRange] = (),
     ) -> None:
-        self._case = case
+        self.case = case
         self._tables = {name: [_lean(one) for one in versions] for name, versions in tables.items() if versions}
         self._ranges = tuple(ranges)
         self._index()
@@ -122,15 +122,11 @@ class TableVersions:
         self._parts: dict[tuple[int, int], TableVersions] = {}  # by how many begin before a part's start and end
 
     def __getstate__(self) -> tuple[dict[TableName, list[TableState]], NameCase, tuple[NameRange, ...]]:
-        return self._tables, self._case, self._ranges
+        return self._tables, self.case, self._ranges
 
     def __setstate__(self, state: tuple[dict[TableName, list[TableState]], NameCase, tuple[NameRange, ...]]) -> None:
-        self._tables, self._case, self._ranges = state
+        self._tables, self.case, self._ranges = state
         self._index()
-
-    @property
-    def case(self) -> NameCase:
-        return self._case
 
     @property
     def are_of_one(self) -> bool:
@@ -139,17 +135,17 @@ class TableVersions:
 
     def means(self, database: str, table: str, place: SchemaPlace) -> bool:
         """Whether events at a place that name a table so mean the one of these versions."""
-        name = self._case.table_key(database, table)
+        name = self.case.table_key(database, table)
         return any(called.holds(name, place) for called in self._ranges)
 
     def may_mean(self, database: str, table: str) -> bool:
         """Whether there are such events anywhere."""
-        name = self._case.table_key(database, table)
+        name = self.case.table_key(database, table)
         return any(called.name == name for called in self._ranges)
 
     def at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
         """The version of row events at a place; None if unknown."""
-        name = self._case.table_key(database, table)
+        name = self.case.table_key(database, table)
         versions = self._tables.get(name)
         if versions is None:
             return None
@@ -184,7 +180,7 @@ class TableVersions:
         return [(one.since.position.offset, one.gtid) for one in found if one.since is not None and one.gtid]
 
     def of(self, database: str, table: str) -> Sequence[TableState]:
-        return self._tables.get(self._case.table_key(database, table), ())
+        return self._tables.get(self.case.table_key(database, table), ())
 
     def between(self, start: LogPosition, end: LogPosition) -> TableVersions:
         """Those that hold anywhere between two positions: the same object where nothing changes."""
@@ -193,7 +189,7 @@ class TableVersions:
         found = self._parts.get(part)
         if found is None:
             tables = {name: list(_between(versions, first, last)) for name, versions in self._tables.items()}
-            found = self._parts[part] = TableVersions(tables, self._case, self._ranges)
+            found = self._parts[part] = TableVersions(tables, self.case, self._ranges)
         return found
 
 

@@ -38,8 +38,7 @@ class LoggedTables(Mapping[str, "DataFrame"]):
         options = _with_end(options)
         self.end = options.ending_gtid or ""  # read up to this GTID position
         self._fields = find_tables(options, only_changed=only_changed)
-        bundles = bundled(plan_tables(options, self._fields))
-        self._packed = _packed(session, bundles)
+        self._packed = _packed(session, bundled(plan_tables(options, self._fields)))
         self._frames = {name: _unpacked(self._packed, name, fields) for name, fields in self._fields.items()}
 
     def __getitem__(self, name: str) -> DataFrame:
@@ -149,8 +148,7 @@ def _stream(batch: pa.RecordBatch) -> Any:
 def _unpacked(packed: DataFrame, name: str, fields: TableFields) -> DataFrame:
     from pyspark.sql import functions as f
 
-    own = packed.where(f.col("name") == f.lit(name)).select("batch")
-    return own.mapInArrow(_unpack, spark_ddl(fields))
+    return packed.where(f.col("name") == f.lit(name)).select("batch").mapInArrow(_unpack, spark_ddl(fields))
 
 
 def _unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,7 +1,5 @@
 """The progress of a stream, and the end of its next batch."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -153,8 +151,7 @@ class OffsetTracker:
         if last is None:
             self._reached = ReadBatch(position, end.begin, None)
             return dict(start)  # type: ignore[arg-type]
-        timestamp = decode_event_header(last.gtid_event).timestamp
-        self._reached = ReadBatch(position, end.begin, timestamp)
+        self._reached = ReadBatch(position, end.begin, decode_event_header(last.gtid_event).timestamp)
         self._boundaries = {end.begin: last.start.offset}
         return self._give(position, end)
 

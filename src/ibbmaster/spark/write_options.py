@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.facts import rows_of
 from ibbmaster.logs.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.replication.event.rows.encoding import WrittenTable, written_table
 from ibbmaster.storage.disk.place import local_place
@@ -21,20 +22,7 @@ EVENT_COLUMNS = ("_gtid", "event_no", "data")
 CHANGE_COLUMNS = ("_table", "_change_type", "before", "after")
 EXTRA_COLUMNS = ("_gtid", "_domain", "_server_id", "_seq", "_commit_ts", "_file_no", "_offset")
 CHANGE_EXTRA_COLUMNS = (*EXTRA_COLUMNS, "_table", "_change_type", "_change_no", "_absent")
-TYPES = {  # Spark's simple types as columns of a table that is not declared
-    "boolean": "tinyint",
-    "tinyint": "tinyint",
-    "smallint": "smallint",
-    "int": "int",
-    "bigint": "bigint",
-    "float": "float",
-    "double": "double",
-    "string": "longtext",
-    "binary": "longblob",
-    "date": "date",
-    "timestamp": "timestamp(6) null",
-    "timestamp_ntz": "datetime(6)",
-}
+TYPES = dict(rows_of(__package__, "types"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

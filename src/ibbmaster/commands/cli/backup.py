@@ -1,7 +1,5 @@
 """`ibbmaster backup`: copy a directory that is written meanwhile."""
 
-from __future__ import annotations
-
 import argparse
 
 import ibbmaster

@@ -1,7 +1,5 @@
 """The part of a log chosen by flags of stages."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from typing import Any

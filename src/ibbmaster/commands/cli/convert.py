@@ -1,7 +1,5 @@
 """`ibbmaster convert`: a log as files of the other kind, or a part of it as files of the same kind."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -3,8 +3,6 @@
 The first wins: the option, the `…_FILE` variable, the plain variable, section `[ibbmaster]` of a my.cnf-style file.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """`ibbmaster demo`: serve a directory and watch real clients follow it."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import signal

@@ -1,7 +1,5 @@
 """`ibbmaster diff`: which transactions two logs have otherwise."""
 
-from __future__ import annotations
-
 import argparse
 import dataclasses
 import json
@@ -13,13 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import ibbmaster
-from ibbmaster.commands.comparison.differences import (
-    ComparedGroup,
-    Comparison,
-    lines_of,
-    logged_groups,
-    sent_groups,
-)
+from ibbmaster.commands.comparison.differences import ComparedGroup, Comparison, lines_of, logged_groups, sent_groups
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.logs.capture.client import PrimaryAddress

@@ -1,7 +1,5 @@
 """`ibbmaster flush`: end the active file, as FLUSH BINARY LOGS does."""
 
-from __future__ import annotations
-
 import argparse
 
 from .arguments import open_to_change

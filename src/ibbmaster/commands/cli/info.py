@@ -1,7 +1,5 @@
 """`ibbmaster info`: what is in a log or in one file of it."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from pathlib import Path

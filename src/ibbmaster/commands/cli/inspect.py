@@ -1,7 +1,5 @@
 """`ibbmaster inspect`: what is in a file, page by page or event by event."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Iterator

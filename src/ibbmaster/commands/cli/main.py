@@ -1,7 +1,5 @@
 """`ibbmaster`: finds and runs the command, and turns our errors into one line and an exit code."""
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import functools

@@ -1,7 +1,5 @@
 """How far a command is: a bar on a terminal, nothing elsewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """`ibbmaster purge`: remove the oldest files, as PURGE BINARY LOGS does."""
 
-from __future__ import annotations
-
 import argparse
 
 from ibbmaster.api.stores import purge_request

@@ -1,7 +1,5 @@
 """`ibbmaster record`: stand between a real primary and its consumer, and write a scenario of what happens."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal

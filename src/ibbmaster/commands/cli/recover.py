@@ -1,7 +1,5 @@
 """`ibbmaster recover`: bring a directory to the state of its redo log, and say what is in it."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`ibbmaster serve` with a pace, which is `ibbmaster replay`: serve a captured log as a recording is played."""
 
-from __future__ import annotations
-
 import argparse
 import datetime
 import logging

@@ -1,7 +1,5 @@
 """`ibbmaster reset`: remove every file and begin again, as RESET MASTER does."""
 
-from __future__ import annotations
-
 import argparse
 
 from ibbmaster.errors import ConfigurationError

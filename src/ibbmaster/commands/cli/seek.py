@@ -1,7 +1,5 @@
 """`ibbmaster seek`: where a GTID position starts in a directory, and why."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -1,7 +1,5 @@
 """`ibbmaster serve`: point a replica at a directory of binlog files."""
 
-from __future__ import annotations
-
 import argparse
 import functools
 import json

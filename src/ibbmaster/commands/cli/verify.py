@@ -1,7 +1,5 @@
 """`ibbmaster verify`: every fault of a directory, with file, page and offset."""
 
-from __future__ import annotations
-
 import argparse
 
 from ibbmaster.api.log_files import LogVerification, opened_files

@@ -1,7 +1,5 @@
 """Counts the content of a log, group by group; the reference of `ibbmaster.commands.info.fast_counting`."""
 
-from __future__ import annotations
-
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator

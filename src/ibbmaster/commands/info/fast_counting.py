@@ -79,7 +79,7 @@ class BatchCounter:
         return int(sizes.sum())
 
     def finish(self) -> None:
-        """Raises EventError: the log ends inside the fragments of a row event."""
+        """Errors as `PlainEvents.finish`."""
         for _ in self._rows.finish():
             pass
         if self._held is not None:

@@ -48,8 +48,7 @@ class DebeziumLines(ChangeLines):
             "position": start.offset,
         }
         texts = {name: json_text(value) for name, value in known.items()}
-        rows = (item for item in content.items() if isinstance(item, RowItem))
-        for number, (table, change) in enumerate(rows):
+        for number, (table, change) in enumerate(item for item in content.items() if isinstance(item, RowItem)):
             texts |= {"database": json_text(table.database), "table": json_text(table.table), "row": str(number)}
             texts |= {"before": _row(table, change.before), "after": _row(table, change.after)}
             texts["operation"] = f'"{OPERATIONS[change.kind]}"'

@@ -1,8 +1,6 @@
 """A log as lines of text by kernels: no Python object for a row, except for unusual values. The references: the
 printers of the formats."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -32,7 +30,6 @@ from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, decode_g
 from ibbmaster.replication.event.header import TYPE_OFFSET
 from ibbmaster.replication.event.statement.logged import STATEMENT_TYPES
 from ibbmaster.replication.event.types import EventType
-from ibbmaster.tables.arrow.arrays import string_array
 from ibbmaster.tables.arrow.collecting import event_batches
 from ibbmaster.tables.arrow.event_batch import EventBatch, wanted_groups
 from ibbmaster.tables.arrow.fast_reading import freeze
@@ -252,19 +249,11 @@ class LineColumns(RowColumns):
 
     def texts(self, batch: EventBatch, variant: int, number: int, rows: Any) -> Any:
         """A column in some rows, as the reference writes it, in UTF-8. Raises EventError."""
-        import pyarrow as pa
-
         decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
         assert decoder is not None
-        column, slot = decoder.schema.columns[number], 2 * number
-        reading = self._form.reading(column)
-        values, more, valid = self._values[slot, rows], self._values[slot + 1, rows], self._valid[slot, rows]
-        if reading.what == "code":
-            stored = pa.array(values, mask=valid == 0)
-        else:
-            stored = string_array(pa.binary(), batch.data, values, more, valid, self._kernels)
-        encoded = stored.dictionary_encode()
-        read = value_reader(column)
+        column = decoder.schema.columns[number]
+        read, reading = value_reader(column), self._form.reading(column)
+        encoded = self._encoded(2 * number, rows, reading, batch)
         found = np.empty(len(encoded.dictionary) + 1, dtype=object)
         for place, value in enumerate(encoded.dictionary):
             try:

@@ -6,12 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ibbmaster.kernel.fields import EventColumn, LineColumn, LineOp
-from ibbmaster.replication.event.gtid_event import (
-    GTID_EVENT_SIZE_MIN,
-    GTID_FLAGS_OFFSET,
-    GtidExtraFlag,
-    GtidFlag,
-)
+from ibbmaster.replication.event.gtid_event import GTID_EVENT_SIZE_MIN, GTID_FLAGS_OFFSET, GtidExtraFlag, GtidFlag
 from ibbmaster.replication.event.header import TYPE_OFFSET
 from ibbmaster.replication.event.rows.charset import NO_LETTER, letters_of
 from ibbmaster.replication.event.rows.column import Column

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ibbmaster.api.group import Change, Event, Group
 from ibbmaster.errors import EventError, StoreError
+from ibbmaster.facts import rows_of
 from ibbmaster.logs.log.large_rows import large_rows
 from ibbmaster.replication.event.format_description import describe_format, encode_format_description
 from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event
@@ -48,16 +49,7 @@ STATUS_AUTO_INCREMENT = 3  # increment and offset, 2 bytes each
 STATUS_TIME_NAMES = 7  # 2 bytes: number of the locale
 STATUS_DATABASE_COLLATION = 8  # 2 bytes
 NO_CHARSETS = struct.pack("<HHH", 33, 33, 8)  # a server's, before statements had it
-# Variables, their bits of FLAGS2, and the bit's value for ON.
-OF_FLAGS = (
-    ("foreign_key_checks", 26, 0),
-    ("sql_auto_is_null", 14, 1),
-    ("unique_checks", 27, 0),
-    ("check_constraint_checks", 15, 0),
-    ("sql_if_exists", 28, 1),
-    ("explicit_defaults_for_timestamp", 24, 1),
-    ("system_versioning_insert_history", 30, 1),
-)
+OF_FLAGS = [(name, int(bit), int(on)) for name, bit, on in rows_of(__package__, "flags")]
 DELIMITER = b"/*!*/;"
 LINE_SIZE = 57  # bytes of events in a line of base64, which has 76 letters
 BINLOG_BYTES = 1 << 20  # of events in one BINLOG statement, or one event

@@ -4,8 +4,6 @@ A server accepts it with the reservations of docs/printing.md: triggers run agai
 found by all its values.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from decimal import Decimal

@@ -224,8 +224,7 @@ class IcebergTarget:
         table = self._table()
         assert table is not None
         change = table.transaction()
-        known = {field.name for field in table.schema().fields}
-        if not known >= {*reshape.renamed, *reshape.dropped}:
+        if not {field.name for field in table.schema().fields} >= {*reshape.renamed, *reshape.dropped}:
             raise _foreign("it has other columns")
         if reshape.dropped:
             with change.update_schema(allow_incompatible_changes=True) as update:

@@ -32,11 +32,10 @@ class Maintained:
     """The result of a run.
 
     Attributes:
-        start, end: the GTID positions between which it has read the log.
-        tables: by name, the state of each now.
-        written: those that it has written.
-        rewritten: of these those of which it has written all rows anew.
-        removed: files that killed runs had left.
+        start, end: the GTID positions between which it read the log.
+        tables: states now, by name.
+        written, rewritten: the tables it has written, and those written anew as a whole.
+        removed: files of killed runs.
     """
 
     start: str

@@ -1,7 +1,5 @@
 """The next step of one table: none, changed rows, added changes, or all rows anew."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing

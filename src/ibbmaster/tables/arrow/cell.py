@@ -1,7 +1,5 @@
 """Values of rows as cells: as text, or in the type of a column."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from collections.abc import Callable

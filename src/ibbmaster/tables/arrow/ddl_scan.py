@@ -36,8 +36,7 @@ def scan_ddl(
     find: Callable[[LogEngine], Kernels | None] = lambda log: load(),
 ) -> LastScanned | None:
     """Hand over each statement of groups that may hold DDL, and on demand what TABLE_MAP events say. None: `find` has
-    no kernels, the log is empty, or began anew meanwhile. Raises FormatError, ClassicFormatError: a file is damaged;
-    the text names a known group; EventError: a group does not consist of events."""
+    no kernels, the log is empty, or began anew meanwhile. Errors as `event_batches`."""
     kernels = find(log)
     if kernels is None:
         return None

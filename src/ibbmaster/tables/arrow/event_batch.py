@@ -30,8 +30,8 @@ Damage = EventError | FormatError | ClassicFormatError
 
 @dataclass(frozen=True, slots=True)
 class EventBatch:
-    """`groups` and `events` have the columns `GroupColumn` and `EventColumn`, with places in `data`, which is
-    read-only. The arrays are good until the next batch. A group may begin or end in another batch."""
+    """`groups` and `events` have the columns `GroupColumn` and `EventColumn`, with places in the read-only `data`. The
+    arrays are good until the next batch, where a group may continue."""
 
     data: Any
     groups: Any
@@ -170,7 +170,7 @@ class PlainEvents:
         yield _batch_of(batch, data, rows)
 
     def finish(self) -> None:
-        """Raises EventError: the log ends inside the fragments of a row event."""
+        """Raises EventError: the log ends inside a row event's fragments."""
         self._rows.finish()
 
 

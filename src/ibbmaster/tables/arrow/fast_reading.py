@@ -11,9 +11,10 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.kernel.calls import Kernels
@@ -35,9 +36,6 @@ from .read_options import Granularity, Undecodable
 from .row_columns import RowColumns
 from .row_tables import ColumnCells
 from .shape import GROUP_FIELDS, ShapeField, arrow_schema, arrow_type
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 EVENTS_MAX = 1 << 16  # in one record batch
 GROUP_NAMES = {field.name for field in GROUP_FIELDS}
@@ -70,14 +68,12 @@ def is_sound(task: ReadTask, kernels: Kernels) -> bool:
 
 
 def fast_batches(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
-    """The record batches of one range; an empty one if there is nothing. Raises FormatError, ClassicFormatError: a file
-    is damaged; EventError: an event is damaged, or a value unreadable; it names the group."""
-    is_empty = True
-    for found in _made(task, kernels):
-        is_empty = False
-        yield found
-    if is_empty:
-        yield no_rows(task)
+    """The record batches of one range, an empty one for nothing; errors as `event_batches`, and EventError: a value is
+    unreadable; it names the group."""
+    made = _made(task, kernels)
+    first = next(made, None)
+    yield no_rows(task) if first is None else first
+    yield from made
 
 
 def _made(task: ReadTask, kernels: Kernels) -> Iterator[pa.RecordBatch]:
@@ -119,8 +115,6 @@ def sound_batches(task: ReadTask, kernels: Kernels) -> Generator[pa.RecordBatch,
 
 
 def no_rows(task: ReadTask) -> pa.RecordBatch:
-    import pyarrow as pa
-
     return pa.RecordBatch.from_pylist([], schema=arrow_schema(task.fields))
 
 
@@ -221,8 +215,6 @@ class GroupColumns:
         return sums
 
     def _batch(self, groups: Any, sums: list[_Sums]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         if self._tables.patterns:
             wanted = [any(map(self._tables.takes, map(parse_table_name, one.tables))) for one in sums]
             groups, sums = groups[np.array(wanted, dtype=bool)], list(compress(sums, wanted))
@@ -267,8 +259,6 @@ class ImageColumns(RowColumns):
         self._make_slots(2 * len(columns))
 
     def _images(self, batch: EventBatch, rows: slice, kinds: Any, variants: Any) -> dict[str, pa.Array]:
-        import pyarrow as pa
-
         names = list(self._columns)
         maps = _maps(
             names,
@@ -288,8 +278,6 @@ class ImageColumns(RowColumns):
 
     def _text_array(self, column: Column, batch: EventBatch, rows: slice) -> pa.Array:
         """NULL where an image has no value."""
-        import pyarrow as pa
-
         cells = self._cells.get(column.name)
         if cells is None:
             return pa.nulls(rows.stop - rows.start, pa.string())
@@ -303,8 +291,6 @@ class ImageColumns(RowColumns):
 
 
 def _maps(names: list[str], texts: list[pa.Array], present: Any) -> pa.MapArray:
-    import pyarrow as pa
-
     rows, columns = np.nonzero(present)
     offsets = np.zeros(len(present) + 1, dtype=np.int32)
     np.cumsum(present.sum(axis=1), out=offsets[1:])
@@ -321,8 +307,6 @@ class EventColumns:
         self._kernels = kernels
 
     def record_batches(self, batch: EventBatch) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
         for start in range(0, len(batch.events), EVENTS_MAX):
             part = dataclasses.replace(batch, events=batch.events[start : start + EVENTS_MAX])
             groups = np.ascontiguousarray(part.events[:, EventColumn.GROUP])

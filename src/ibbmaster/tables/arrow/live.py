@@ -115,7 +115,6 @@ class LiveSource(GroupSource):
             if expected is not None and expected != str(group.gtid):
                 raise SourceError(f"{self._primary}: sends {group.gtid}, and has sent {expected} there: try again")
             place = LogPosition(NOWHERE.file_no, number)
-            placed = replace(group, start=place, end=place._replace(offset=number + 1))
-            passed = passed_on(placed, self._stages)
+            passed = passed_on(replace(group, start=place, end=place._replace(offset=number + 1)), self._stages)
             if passed is not None:
                 yield passed

@@ -37,6 +37,7 @@ from .live import with_landmarks
 from .plan import (
     ReadTask,
     ended,
+    fields_of,
     find_selection,
     history_in,
     history_of,
@@ -52,9 +53,9 @@ from .plan import (
     tasks_between,
     versions_in,
 )
-from .read_options import ReadOptions, Undecodable
+from .read_options import ReadOptions
 from .reading import read_task
-from .shape import TableFields, table_fields
+from .shape import TableFields
 from .staging import expect_log
 from .table_maps import SeenMap, last_of_each
 
@@ -110,8 +111,8 @@ def find_tables(options: ReadOptions, *, only_changed: bool = False) -> dict[str
 
 
 def expect_tables(options: ReadOptions) -> None:
-    """Check that each pattern for tables matches one, reading no more of the log than that needs; tables of a running
-    primary may come later. Raises ConfigurationError: a pattern matches none; the error lists the tables."""
+    """Check that each pattern for tables matches one, reading only as much as that needs; tables of a running primary
+    may come later. Raises ConfigurationError: a pattern matches none; the error lists the tables."""
     if options.host is not None:
         return
     with closing(open_log(options)) as log:
@@ -172,9 +173,7 @@ def _fields_of(source: GroupSource, options: ReadOptions, name: str, maps: list[
     def find_maps(versions: TableVersions, since: LogPosition | None) -> Generator[list[SeenMap], None, None]:
         yield maps
 
-    keeps_bytes = options.undecodable is Undecodable.BINARY
-    shape = shape_of(source, options, name, find_maps)
-    return table_fields(shape, options.zero_dates, options.columns, keeps_bytes=keeps_bytes)
+    return fields_of(shape_of(source, options, name, find_maps), options)
 
 
 # What is read --------------------------------------------------------------------------------
@@ -239,7 +238,7 @@ class TableReaders:
                 yield from ((name, found) for found in self._columns[name].of_plain(part))
 
     def finish(self) -> None:
-        """Raises EventError: the log ends inside the fragments of a row event."""
+        """Errors as `PlainEvents.finish`."""
         self._plain.finish()
 
     def _divided(self, batch: EventBatch) -> Iterator[tuple[str, EventBatch]]:

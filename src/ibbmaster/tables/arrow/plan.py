@@ -1,7 +1,5 @@
 """Plans a query on the driver: the columns, the groups, and the ranges of the log."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -37,7 +35,7 @@ from .collecting import event_batches
 from .ddl_scan import scan_ddl
 from .read_options import Granularity, ReadOptions, Undecodable
 from .schema_reading import readable_history, schema_of_log, versions_between, versions_of
-from .shape import ShapeField, generic_shape, table_fields
+from .shape import ShapeField, TableFields, generic_shape, table_fields
 from .staging import history_cache_of, staged_log, with_spans
 from .table_maps import SeenMap, last_decoder, seen_maps, seen_maps_by_reference
 
@@ -114,8 +112,8 @@ def row_reader(task: ReadTask, make_readers: MakeReaders | None = None) -> RowRe
 def versions_in(
     source: GroupSource, options: ReadOptions, *, to_end: bool = False, known: SchemaHistory | None = None
 ) -> TableVersions:
-    """The versions of the selected tables in what is read, or `to_end` of the log. With `table` they are of the one
-    table that is called so where its shape is taken. Raises PositionError: a GTID of the options is not in the log."""
+    """The versions of selected tables in what is read, or `to_end` of the log; with `table` those of the one table
+    called so where its shape is taken. Raises PositionError: a GTID of the options is not in the log."""
     if options.granularity not in OF_ROWS:
         return NO_VERSIONS
     history, end = history_in(source, options, known)
@@ -240,12 +238,12 @@ def find_fields(options: ReadOptions) -> tuple[ShapeField, ...]:
     has no names."""
     if options.table is None:
         return generic_shape(options.granularity, options.columns)
-    return table_fields(
-        find_shape(options, options.table),
-        options.zero_dates,
-        options.columns,
-        keeps_bytes=options.undecodable is Undecodable.BINARY,
-    )
+    return fields_of(find_shape(options, options.table), options)
+
+
+def fields_of(shape: TableShape, options: ReadOptions) -> TableFields:
+    keeps_bytes = options.undecodable is Undecodable.BINARY
+    return table_fields(shape, options.zero_dates, options.columns, keeps_bytes=keeps_bytes)
 
 
 def find_shape(options: ReadOptions, name: str) -> TableShape:
@@ -312,8 +310,8 @@ def _last_written(
 def maps_backwards(
     source: GroupSource, options: ReadOptions, boundaries: Sequence[SchemaPlace], since: LogPosition | None = None
 ) -> Generator[list[SeenMap], None, None]:
-    """The tables that each range writes to, from the last to the first that ends after a place. Raises FormatError,
-    ClassicFormatError: a file is damaged, and shall not be; EventError: a group does not consist of events."""
+    """The tables that each range writes to, from the last to the first that ends after a place. Errors as
+    `event_batches`, of damage that fails."""
     kernels = load_kernels(options) if options.is_strict else None
     on_fault = damage_handler(is_strict=options.is_strict)
     for log_range in _ranges_backwards(options, source):
@@ -369,8 +367,8 @@ def selection_of(options: ReadOptions, starts: tuple[tuple[int, LogPosition], ..
 
 
 def plan_tasks(options: ReadOptions, fields: tuple[ShapeField, ...]) -> list[ReadTask]:
-    """The ranges of one batch query; the end is fixed here, so a log that grows gives one answer. Raises PositionError:
-    a GTID of the options is not in the log; StoreError: the log has a hole, or there is none."""
+    """The ranges of one batch query, whose end is fixed here. Raises PositionError: a GTID of the options is not in the
+    log; StoreError: the log has a hole, or there is none."""
     with closing(open_source(options)) as source:
         options, selection, ranges = planned_ranges(source, options)
         return tasks_between(options, fields, selection, ranges, versions_in(source, options))

@@ -1,11 +1,10 @@
 """A range of a log as record batches, read by a worker, which opens the files itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from ibbmaster.errors import ClassicFormatError, EventError, FormatError
 from ibbmaster.logs.log.group_content import TableFilter, group_events, query_texts, table_name, xid_text
@@ -44,9 +43,6 @@ from .shape import (
 )
 from .staging import expect_log
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 BATCH_ROWS = 10_000
 BATCH_BYTES = 8 << 20
 SECOND_US = 1_000_000
@@ -54,8 +50,7 @@ Row = tuple[object, ...]
 
 
 def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
-    """The record batches of one range. Raises FormatError, ClassicFormatError: a file is damaged; EventError: an event
-    is damaged, or a value unreadable; it names the group; StoreError: this worker does not see the log."""
+    """The record batches of one range; errors as `fast_batches`, and StoreError: this worker does not see the log."""
     options = task.options
     if options.host is None:
         expect_log(options, task.log_range, is_strict=options.is_strict)
@@ -103,8 +98,6 @@ def batches(fields: tuple[ShapeField, ...], rows: Iterator[Row]) -> Iterator[pa.
 
 
 def _batch(schema: pa.Schema, columns: list[list[object]]) -> pa.RecordBatch:
-    import pyarrow as pa
-
     arrays = []
     for field, cells in zip(schema, columns, strict=True):
         if pa.types.is_map(field.type):
@@ -212,8 +205,7 @@ class _Groups:
             Granularity.ROWS: self._changes if options.table is None else self._table_changes,
         }[options.granularity]
         is_lenient = not options.is_strict or options.granularity is Granularity.FAULTS
-        groups = self._source.groups_in(self._task.log_range, on_fault=self._note if is_lenient else None)
-        for group in groups:
+        for group in self._source.groups_in(self._task.log_range, on_fault=self._note if is_lenient else None):
             if group.gtid is None or group.start < begin:
                 continue  # logged when a server started; or read before
             timestamp = decode_event_header(group.gtid_event).timestamp

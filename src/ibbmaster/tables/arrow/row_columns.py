@@ -185,7 +185,7 @@ class RowColumns:
         return self._event_sizes
 
     def finish(self) -> Iterator[pa.RecordBatch]:
-        """Raises EventError: the log ends inside the fragments of a row event."""
+        """Errors as `PlainEvents.finish`."""
         self._plain.finish()
         return iter(())
 
@@ -338,8 +338,7 @@ class RowColumns:
             array = self._cell_array(self._cells[name], batch, rows)
             array = array if array.type == kind else array.cast(kind)
         else:
-            cell = value_cell(field.type)(origin.fill)
-            array = pa.repeat(pa.scalar(cell, kind), rows.stop - rows.start)
+            array = pa.repeat(pa.scalar(value_cell(field.type)(origin.fill), kind), rows.stop - rows.start)
         computed = self._computed(origin, batch, rows, halves)
         if not computed:
             return array
@@ -421,22 +420,25 @@ class RowColumns:
         """Reads values one by one, equal ones once."""
         import pyarrow as pa
 
-        slot, reading = cells.slot, cells.reading
-        values, more, valid = self._values[slot, rows], self._values[slot + 1, rows], self._valid[slot, rows]
-        if reading.what == "code":
-            stored = pa.array(values, mask=valid == 0)
-        else:
-            stored = string_array(pa.binary(), batch.data, values, more, valid, self._kernels)
-        encoded = stored.dictionary_encode()
+        encoded = self._encoded(cells.slot, rows, cells.reading, batch)
         found: list[object] = []
         for place, value in enumerate(encoded.dictionary):
             try:
-                found.append(cells.read(raw_value(value.as_py(), reading), 0)[0])
+                found.append(cells.read(raw_value(value.as_py(), cells.reading), 0)[0])
             except (ValueError, OverflowError) as error:
                 row = rows.start + encoded.indices.index(place).as_py()
                 undecodable = UndecodableError(self._table, cells.column.name, cells.column.type_name, str(error))
                 raise EventError(f"{batch.place(int(self._row_groups[row]))}: {undecodable}") from None
         return pa.array(found, arrow_type(cells.type)).take(encoded.indices)
+
+    def _encoded(self, slot: int, rows: Any, reading: Reading, batch: EventBatch) -> pa.DictionaryArray:
+        """Stored values, equal ones once."""
+        import pyarrow as pa
+
+        values, more, valid = self._values[slot, rows], self._values[slot + 1, rows], self._valid[slot, rows]
+        if reading.what == "code":
+            return pa.array(values, mask=valid == 0).dictionary_encode()
+        return string_array(pa.binary(), batch.data, values, more, valid, self._kernels).dictionary_encode()
 
 
 def raw_value(value: Any, reading: Reading) -> bytes:

@@ -82,18 +82,17 @@ class TableCells:
 
 
 class RowTables(MapStore):
-    """A `MapStore` with `steps`, which has the columns `StepColumn`.
+    """A `MapStore` with `steps`, see `StepColumn`.
 
-    `fields` are the columns of the DataFrame that are those of a table: field number n has the slots 2n and 2n + 1;
-    after them are those of columns that others are computed from. With None every column of each table is read, as
-    text; column number n has these slots.
+    `fields` are DataFrame columns of a table: number n has the slots 2n and 2n + 1; after them are those of columns
+    that others are computed from. With None each column of a table is read as text, in the slots of its number.
 
     Attributes:
-        decoders: the reference decoder of each known table; None for one that is not wanted.
+        decoders: reference decoders of known tables; None for unwanted ones.
         table_cells: beside them, how they are read.
         presents: for each kind of row event the columns of its first image, and of its second, a bit each.
-        absent: beside them, the names of those that they leave out.
-        completed: for each kind of row event the columns that its second image gets from its first, a bit each.
+        absent: beside them, the names of those left out.
+        completed: for each kind of row event what its second image gets from its first, a bit each.
         slot_count: slots that the steps write to.
     """
 

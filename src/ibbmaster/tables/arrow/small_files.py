@@ -220,8 +220,7 @@ class _SmallFiles:
         groups = self._room.groups[: self._room.count]
         while self._begins and self._begins[0].file_no <= last:
             begin = self._begins.pop(0)
-            end = int(np.searchsorted(groups[:, GroupColumn.FILE_NO], begin.file_no))
-            self._log_up_to(groups, end)
+            self._log_up_to(groups, int(np.searchsorted(groups[:, GroupColumn.FILE_NO], begin.file_no)))
             location = LogPosition.on_page(begin.file_no, FULL_STATE_PAGE)
             check_continuation(begin.found, self._state, location, base=self._base, is_complete=False)
             self._base, self._state = GtidState(begin.found), GtidState(begin.found)

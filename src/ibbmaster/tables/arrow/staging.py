@@ -1,7 +1,5 @@
 """The log of options after their stages, in whichever process reads it, perhaps on another machine."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import re

@@ -60,6 +60,7 @@ class EventFold:
         wanted: frozenset[int] | None,
     ) -> None:
         self.large = large
+        self.wanted = wanted
         self.tables: dict[int, TableContents] = {}  # by generation
         self.kept = kept
         self.layouts = StoredLayouts()
@@ -77,10 +78,6 @@ class EventFold:
         self._moved: tuple[SchemaPlace, PartitionStep] | None = None
         self._gtid = ""
         self._place = place
-
-    @property
-    def wanted(self) -> frozenset[int] | None:
-        return self._followed.wanted
 
     def keeps(self, table: TableVersion) -> bool:
         return self._followed.keeps(table)

@@ -240,8 +240,7 @@ class _Cascade:
             rule = self._key.on_delete if change.after is None else self._key.on_update
             if rule == "SET DEFAULT":
                 raise InexactRowsError("SET DEFAULT is not followed")
-            old = [change.before[name] or b"" for name in self._names]
-            for values in list(self._rows(old)):
+            for values in list(self._rows([change.before[name] or b"" for name in self._names])):
                 new = None
                 if change.after is not None or rule == "SET NULL":
                     told = change.after if rule == "CASCADE" else None

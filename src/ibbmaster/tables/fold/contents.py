@@ -45,20 +45,19 @@ class RowWatch(Protocol):
 
 @dataclass(slots=True)
 class TableContents:
-    """The rows of one table from the statement on that made it, through its versions and names.
+    """The rows of one table since its making, through its versions and names.
 
     Attributes:
         number: the table's generation.
         table: the version that its rows have now.
-        layouts: of all images that are kept, by number.
-        unknown, unknown_columns: since when, and why, rows or columns are unknown; `unknown` of rows that are not kept.
+        layouts: of all kept images, by number.
+        unknown, unknown_columns: since when, and why, rows that are not kept, or columns, are unknown.
         is_open: rows that are reported later are kept all the same.
-        doubts: about single rows of a table with a key.
-        cleared_by: the group that has last removed all rows.
-        ends: the end of rows that hold now, as the server writes it that has inserted the next ones.
-        used: numbers of the layouts that its rows have.
+        cleared_by: the group that last removed all rows.
+        ends: the end of rows that hold now, as the writer of the next ones has it.
+        used: numbers of its rows' layouts.
         references: by foreign key, what notes new rows for it.
-        scanned: how many rows were looked through for foreign keys.
+        scanned: rows looked through for foreign keys.
     """
 
     kept: KeptRows

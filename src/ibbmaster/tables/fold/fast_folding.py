@@ -194,7 +194,7 @@ class _Changes:
         return wanted
 
     def finish(self) -> None:
-        """Raises EventError: the log ends inside the fragments of a row event."""
+        """Errors as `PlainEvents.finish`."""
         self._plain.finish()
         self._keep()
 

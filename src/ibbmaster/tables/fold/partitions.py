@@ -42,9 +42,8 @@ _MAXVALUE = object()  # more than every value
 
 
 def move_rows(step: PartitionStep, tables: Sequence[TableContents], before: TableVersion, after: TableVersion) -> None:
-    """Do what an ALTER TABLE of partitions did with the rows of a table, whose versions are `before` and `after`, and
-    perhaps of another. Raises InexactRowsError: rows or values are unknown; NotUnderstoodError: so is the
-    partitioning."""
+    """Do with rows of a table, whose versions are `before` and `after`, and perhaps of another, what an ALTER TABLE of
+    partitions did. Raises InexactRowsError: rows or values are unknown; NotUnderstoodError: so is the partitioning."""
     contents = tables[0]
     if len(tables) == 1:
         if not step.names:

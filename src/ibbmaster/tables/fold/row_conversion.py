@@ -3,8 +3,6 @@
 Mostly they can stay: a stored value is shown in the type that its column has now.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 
@@ -107,12 +105,12 @@ def _are_stored_alike(old: StoredColumn, new: StoredColumn) -> bool:
 
 
 class RowConversion:
-    """Makes images of the new version of a table of those that it has.
+    """Makes images of a table's new version.
 
     Attributes:
-        unknown: by id, why the values of a column are unknown.
+        unknown: by id, why a column's values are unknown.
         computed: by id, why a generated column is computed anew; it is NULL here.
-        filled: columns that cannot be NULL any longer, as they were.
+        filled: columns, as they were, that can no longer be NULL.
     """
 
     def __init__(self, old: TableVersion, new: TableVersion, session: SchemaSession) -> None:

@@ -21,11 +21,11 @@ class UnknownRows:
 
 @dataclass(slots=True)
 class RowDoubts:
-    """Doubts about rows by their keys.
+    """By key.
 
     Attributes:
-        rows: by key, what is unknown of a row, by the id of a column, or ROW.
-        absent: keys without a row, in a table that may have rows which no event has reported.
+        rows: what is unknown of a row, by column id, or ROW.
+        absent: keys without a row, in a table that may have unreported rows.
     """
 
     rows: dict[bytes, dict[int, UnknownRows]] = field(default_factory=dict)

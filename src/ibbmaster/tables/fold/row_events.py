@@ -1,7 +1,5 @@
 """Row events as whole images, filled up where they leave columns out."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 

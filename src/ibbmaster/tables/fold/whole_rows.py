@@ -1,7 +1,5 @@
 """Whole rows of images that leave values out: from the old row, from defaults, and generated columns."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
