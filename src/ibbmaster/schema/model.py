@@ -1,8 +1,6 @@
 """Databases, tables and columns of DDL; frozen, so versions share what did not change. Names of columns and indexes
 ignore case."""
 
-from __future__ import annotations
-
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -182,7 +180,7 @@ class TableVersion:
         return printed_table(self.database, self.name)
 
     @property
-    def shown(self) -> TableVersion:
+    def shown(self) -> "TableVersion":
         """Without internal columns, which are its last ones: readers of its rows get this."""
         if not self.columns or not self.columns[-1].is_internal:
             return self

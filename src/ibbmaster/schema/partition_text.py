@@ -1,7 +1,5 @@
 """The text after PARTITION BY: as SHOW CREATE TABLE prints it, and by partition."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +40,7 @@ class _Definition:
     values: str = ""
     description: str | None = None
     comment: str = ""
-    subpartitions: list[_Definition] = field(default_factory=list)
+    subpartitions: "list[_Definition]" = field(default_factory=list)
 
 
 @dataclass(slots=True)

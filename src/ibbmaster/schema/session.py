@@ -1,7 +1,5 @@
 """Settings of a session that its DDL depends on: character sets that no clause names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -46,7 +44,7 @@ class SchemaSession:
     connection_collation: str = DEFAULT_COLLATION
 
     @classmethod
-    def of(cls, statement: LoggedStatement, timestamp: int | None) -> SchemaSession:
+    def of(cls, statement: LoggedStatement, timestamp: int | None) -> "SchemaSession":
         """`timestamp` is of its group, in seconds since 1970."""
         is_explicit = statement.flags is None or bool(statement.flags & EXPLICIT_TIMESTAMPS)
         known = [(collation_name(own), collation_name(other)) for own, other in statement.collations]

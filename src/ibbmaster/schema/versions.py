@@ -4,8 +4,6 @@ RENAME and ALTER keep a generation. TRUNCATE begins one with the same columns: f
 table.
 """
 
-from __future__ import annotations
-
 import bisect
 import dataclasses
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -182,7 +180,7 @@ class TableVersions:
     def of(self, database: str, table: str) -> Sequence[TableState]:
         return self._tables.get(self.case.table_key(database, table), ())
 
-    def between(self, start: LogPosition, end: LogPosition) -> TableVersions:
+    def between(self, start: LogPosition, end: LogPosition) -> "TableVersions":
         """Those that hold anywhere between two positions: the same object where nothing changes."""
         first, last = SchemaPlace(start, 0), SchemaPlace(end, 0)
         part = bisect.bisect_right(self._begun, first), bisect.bisect_right(self._begun, last)

@@ -1,7 +1,5 @@
 """A group's content as every text has it: effective statements, and changes of rows."""
 
-from __future__ import annotations
-
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -46,7 +44,7 @@ class ChangeLines(Printer):
             yield f"{line}\n".encode()
 
     @abstractmethod
-    def lines(self, content: GroupContent, start: LogPosition) -> Iterator[str]:
+    def lines(self, content: "GroupContent", start: LogPosition) -> Iterator[str]:
         """Of a group that begins at a place, without line feeds."""
 
 

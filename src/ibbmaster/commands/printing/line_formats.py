@@ -1,7 +1,5 @@
 """Lines of JSON for kernels, plain or in Debezium's envelope. The references: `json_lines` and `debezium_lines`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ibbmaster.kernel.fields import DELETE, INSERT, UPDATE_BEFORE, GroupColumn, LineOp
@@ -30,7 +28,7 @@ def unquoted(text: str) -> str:
 
 
 def image(
-    form: JsonFormat | DebeziumFormat,
+    form: "JsonFormat | DebeziumFormat",
     table: TableSchema,
     numbers: Sequence[int],
     present: Sequence[int],

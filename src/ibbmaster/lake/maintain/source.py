@@ -1,7 +1,5 @@
 """A log as a maintenance run sees it: from the tables' positions to its end now."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -89,7 +87,7 @@ class LogSource:
         self._known = LoggedSchema(self.log, base=base, behind=position, scan=scan, case=options.name_case).history()
         return self._known
 
-    def known(self, others: Iterable[tuple[TableName, LogSource]] = ()) -> bytes:
+    def known(self, others: "Iterable[tuple[TableName, LogSource]]" = ()) -> bytes:
         """What the next source has to know of schemas; of some tables what another source of this log knows."""
         last = LastFolded(self.end_position, "", "", self.end, "")
         catalog = self.history.at()
@@ -276,7 +274,7 @@ class LogSource:
         """The changes that took effect in groups after a place, in that order."""
         return after(effective(self._gathered.take(self._wanted(read)), self.statements), read.start)
 
-    def _wanted(self, read: Read) -> TableRequest:
+    def _wanted(self, read: Read) -> "TableRequest":
         return TableRequest(str(read.name), read.fields, self.readable_from(read.start, read.gtids))
 
     def readable_from(self, start: Place, gtids: str) -> str | None:

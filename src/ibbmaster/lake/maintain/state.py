@@ -3,8 +3,6 @@
 A run writes the list after all tables. After a killed run the tables themselves know more.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -47,7 +45,7 @@ class TableState:
         has = "it has no rows here" if self.rows_at is None else f"its rows here are those at {self.rows_at}"
         return f"{doubt_text(self.since, self.because)}; {has}"
 
-    def doubted_since(self, gtid: str, reason: str) -> TableState:
+    def doubted_since(self, gtid: str, reason: str) -> "TableState":
         """The same with rows that may not be all."""
         return replace(self, since=gtid, because=reason, doubted=(gtid, reason))
 

@@ -1,7 +1,5 @@
 """Events of many groups side by side in one buffer."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator
@@ -69,13 +67,13 @@ class EventBatch:
         start, size = self.events[number, EventColumn.START], self.events[number, EventColumn.SIZE]
         return memoryview(self.data[start : start + size])
 
-    def of_groups(self, wanted: Any) -> EventBatch:
+    def of_groups(self, wanted: Any) -> "EventBatch":
         """The events of `wanted` groups."""
         if wanted.all():
             return self
         return dataclasses.replace(self, events=self.events[wanted[self.events[:, EventColumn.GROUP]]])
 
-    def of_chosen(self, chosen: Any) -> EventBatch:
+    def of_chosen(self, chosen: Any) -> "EventBatch":
         """As `of_groups`, without the other groups."""
         if chosen.all():
             return self

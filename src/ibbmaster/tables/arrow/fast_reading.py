@@ -3,8 +3,6 @@
 The reference, which takes the rest: `ibbmaster.tables.arrow.reading`.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import gc
 from collections.abc import Generator, Iterator, Mapping
@@ -118,7 +116,7 @@ def no_rows(task: ReadTask) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([], schema=arrow_schema(task.fields))
 
 
-def maker_of(task: ReadTask, kernels: Kernels) -> RowColumns | GroupColumns | EventColumns:
+def maker_of(task: ReadTask, kernels: Kernels) -> "RowColumns | GroupColumns | EventColumns":
     match task.options.granularity:
         case Granularity.ROWS:
             return columns_of(task, kernels)
@@ -148,7 +146,7 @@ class _Sums:
     database: str | None = None
     xid: str | None = None
 
-    def add(self, more: _Sums) -> None:
+    def add(self, more: "_Sums") -> None:
         self.events += more.events
         self.bytes += more.bytes
         self.tables |= more.tables

@@ -1,7 +1,5 @@
 """The rows of a dump that the log goes on from, as images."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +24,7 @@ class BaseDump:
     read: Callable[[], Iterable[BaseRows]]
 
     @classmethod
-    def of_file(cls, path: Path) -> BaseDump:
+    def of_file(cls, path: Path) -> "BaseDump":
         """Raises ConfigurationError: the file is no dump, or has no position; StoreError: it cannot be read."""
         return cls(position=base_position(path), read=partial(base_rows, path))
 

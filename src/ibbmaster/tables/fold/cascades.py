@@ -4,8 +4,6 @@ A server applies ON DELETE and ON UPDATE inside its engine, row by row, also to 
 texts alike that differ in bytes, the child becomes unknown.
 """
 
-from __future__ import annotations
-
 import re
 import weakref
 from collections import deque
@@ -298,7 +296,7 @@ class _Cascade:
             raise InexactRowsError("it has too many rows without a key to look for them")
         return found
 
-    def _index(self, parts: Sequence[AlikePart]) -> ForeignIndex:
+    def _index(self, parts: Sequence[AlikePart]) -> "ForeignIndex":
         contents = self._contents
         index = contents.references.get(self._key.name)
         if not isinstance(index, ForeignIndex):

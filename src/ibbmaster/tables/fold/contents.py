@@ -1,7 +1,5 @@
 """The rows of one table, as far as the log was read."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -79,7 +77,7 @@ class TableContents:
     def __post_init__(self) -> None:
         self.kept.digest_of[self.number] = self._digest_at
 
-    def fork(self, kept: KeptRows) -> TableContents:
+    def fork(self, kept: KeptRows) -> "TableContents":
         """The same, to go on from independently."""
         return TableContents(
             kept,

@@ -1,7 +1,5 @@
 """Reads a log forward by kernels, many groups at once; the reference takes all but plain changes of rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -62,11 +60,11 @@ class FastRowFold(RowFold):
 
     kept: FastKeptRows
 
-    def use(self, kernels: Kernels) -> FastRowFold:
+    def use(self, kernels: Kernels) -> "FastRowFold":
         self._kernels = kernels
         return self
 
-    def _like(self, kept: KeptRows) -> FastRowFold:
+    def _like(self, kept: KeptRows) -> "FastRowFold":
         return super()._like(kept).use(self._kernels)
 
     def _read(self, end: LogPosition) -> None:

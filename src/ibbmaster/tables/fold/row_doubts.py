@@ -1,7 +1,5 @@
 """Doubts about single rows: about values, or whether they are there."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
@@ -31,7 +29,7 @@ class RowDoubts:
     rows: dict[bytes, dict[int, UnknownRows]] = field(default_factory=dict)
     absent: set[bytes] = field(default_factory=set)
 
-    def copy(self) -> RowDoubts:
+    def copy(self) -> "RowDoubts":
         return RowDoubts({key: dict(found) for key, found in self.rows.items()}, set(self.absent))
 
     def clear(self) -> None:
