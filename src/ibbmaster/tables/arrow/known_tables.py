@@ -1,4 +1,4 @@
-"""The tables and kinds of row events that a kernel knows, each told once."""
+"""The tables and kinds of row events that a kernel knows, each named once."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Applies one event after the other to the rows of tables, and says what it cannot tell of each."""
+"""Applies one event after the other to the rows of tables, and says what it cannot know of each."""
 
 import re
 from collections.abc import Iterable, Sequence
