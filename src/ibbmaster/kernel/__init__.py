@@ -3,5 +3,5 @@
 `native` has them in C. `calls` and `fields` say what they take and give; `building` makes a library of them, `entries`
 has its functions, and `loading` says whether there are any.
 
-May import: replication, storage.
+May import: storage.
 """

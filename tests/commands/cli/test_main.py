@@ -51,7 +51,7 @@ def test_what_was_a_command_once_names_the_way_out(capsys, command, instead, arg
 REFUSED = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
-# Of convert as mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_unsupported_options.test
+# As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_unsupported_options.test
 @pytest.mark.parametrize("refused", REFUSED)
 def test_what_cannot_be_done_is_one_line_and_leaves_nothing(run, tmp_path, monkeypatch, refused):
     monkeypatch.chdir(tmp_path)
