@@ -13,6 +13,7 @@ from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault, table_of
 from ibbmaster.testkit.mariadb_programs import installed_versions
 from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID
+from ibbmaster.testkit.place import OF_CONVERSATION
 
 TIMEOUT_S = 60.0
 STEP_S = 0.05
@@ -41,16 +42,16 @@ def test_replicas_have_the_right_contents_after_every_fault(profile, new_replica
             place = PlannedFault.parse(line).place
             assert place is not None
             given = table_of(line)
-            if not place.is_in_conversation and "opening" not in line and "packet" not in line:
+            if place.landmark not in OF_CONVERSATION and "opening" not in line and "packet" not in line:
                 given["gtid"] = f"0-3-{primary.log.state.latest(0).seq_no + 1}"
             if line in OF_THE_PRIMARY:
                 primary.faults.add(**given)
-            elif place.is_in_conversation:  # who it is was not said yet
+            elif place.landmark in OF_CONVERSATION:  # who it is was not said yet
                 primary.faults.add(**given, times=len(replicas))
             else:
                 for server_id in range(REPLICA_SERVER_ID, REPLICA_SERVER_ID + len(replicas)):
                     primary.faults.add(**given, replica=server_id)
-            if place.is_in_conversation or "opening" in line:
+            if place.landmark in OF_CONVERSATION or "opening" in line:
                 primary.in_loop(end_connections)
             with primary.transaction() as transaction:
                 transaction.annotate("INSERT INTO orders VALUES …")
