@@ -58,7 +58,6 @@ class AskedTable:
 
     @property
     def position(self) -> str:
-        """As given, or that of the log's end."""
         return self.options.ending_gtid or str(self.log.state().position())
 
     @property
@@ -152,7 +151,6 @@ def domains_left_out(options: ReadOptions) -> list[int]:
 
 
 def _is_place(log: LogEngine, end: LogPosition | None) -> bool:
-    """A position of several domains may be no single place of the log."""
     return end is None or len(log.state().position().values()) == 1
 
 
@@ -225,7 +223,6 @@ def _same_table(asked: AskedTable, place: SchemaPlace) -> TableVersion | None:
 def _as_later(
     rows: pa.Table, old: TableVersion | None, new: TableVersion | None, schema: pa.Schema
 ) -> tuple[pa.Table, list[str]]:
-    """Rows with the columns of a later version, and which of those they have."""
     names = {name: name for name in rows.column_names}
     if old is not None and new is not None and old.generation == new.generation:
         olds = {column.id: field_name(column.name) for column in old.columns}

@@ -74,7 +74,6 @@ def folded_columns(fields: TableFields, keys: Iterable[str], past: Past, zero_da
 
 
 def _cascaded(source: LogSource, past: Past, begin: Place, gtids: str) -> Iterator[Doubt]:
-    """Changes of parents whose foreign keys may have changed rows without an event."""
     options = replace(source.options, starting_gtid=source.readable_from(begin, gtids), columns=OF_PARENTS)
     for table in map(str, sorted(past.ancestors & source.written_since(gtids))):
         changes = after(effective(read_table(replace(options, tables=(table,))), source.statements), begin)

@@ -19,8 +19,6 @@ Moment = tuple[str, int | None]  # GTID of an effective group, and seconds since
 
 
 class Period(NamedTuple):
-    """Of a kept row; no end: it still holds."""
-
     place: int
     begin: Moment
     end: Moment | None
@@ -68,8 +66,6 @@ class _NotedRows(KeptRows):
 
 
 class _NotingFold(RowFold):
-    """Gives up where noted rows are unknown, even for a while."""
-
     kept: _NotedRows
 
     def _take(self, group: EventGroup) -> None:

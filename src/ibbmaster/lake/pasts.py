@@ -136,7 +136,6 @@ class _Telling:
                     yield one
 
     def _merged(self) -> Iterator[Doubt]:
-        """MERGE tables through which rows may change."""
         names = {called.name for called in self._names}
         for name in list(self._history.names()):
             for version in self._history.versions(*name):
@@ -189,7 +188,6 @@ class _Telling:
             yield f"XA COMMIT of {one.xid}, which the log does not have"
 
     def _is_emptied(self, effect: Effect, called: TableName) -> bool:
-        """Whether a statement empties a table that none defines."""
         case = self._history.case
         if isinstance(effect, DatabaseGone):
             return case.key(effect.database) == called[0]
@@ -207,7 +205,6 @@ def _tables_of(effect: Effect) -> Sequence[TableName]:
 
 
 def _by_versions(versions: Sequence[TableVersion], fold: StatementFold) -> Iterator[Doubt]:
-    """Doubts about rows of older versions, and because of the engine."""
     for version in versions:
         reason = fold.engine_reason(version)
         if reason is None and not fold.keeps_rows(version):

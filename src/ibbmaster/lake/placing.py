@@ -66,7 +66,6 @@ def _only_writer_of_objects(place: ObjectPath) -> Iterator[None]:
 
 
 def _take(disk: RealDisk, place: Path) -> list[Path]:
-    """Lock a directory, made if missing; returns what was made, the lowest first."""
     made: list[Path] = []
     while True:
         made += make_directory(disk.directory, place)
@@ -102,7 +101,6 @@ def make_directory(directory: Path, place: Path | None = None) -> list[Path]:
 
 @contextlib.contextmanager
 def _named_errors(place: Path) -> Iterator[None]:
-    """System errors with the name of a file or, without one, of the place."""
     try:
         yield
     except OSError as error:
@@ -155,7 +153,6 @@ def _write(rows: pa.Table, directory: Path) -> None:
 
 
 def foreign_in(place: Path, *ours: str) -> str | None:
-    """The first name in a directory beside `ours`; None without one."""
     names = (one.name for one in place.iterdir()) if place.is_dir() else ()
     return min((name for name in names if name.removesuffix(NEW) not in (WRITER, *ours)), default=None)
 

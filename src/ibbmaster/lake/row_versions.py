@@ -60,13 +60,11 @@ class Images:
         return pc.equal(self.changes["_change_type"], kind).to_numpy()
 
     def lack(self, *names: str) -> Any:
-        """Which leave out one of these columns."""
         found = [self._absent[name] for name in names if name in self._absent]
         return np.any([np.zeros(len(self.changes), dtype=bool), *found], axis=0)
 
     @property
     def partial(self) -> Collection[str]:
-        """The columns that some leave out."""
         return self._absent.keys()
 
     def untold(self) -> Iterator[tuple[str, Any]]:
@@ -223,7 +221,6 @@ def new_versions(
 
 
 def absent_columns(changes: pa.Table, names: Sequence[str]) -> dict[str, Any]:
-    """By column, which images leave it out; columns that all have are missing."""
     lists = changes["_absent"].combine_chunks()
     texts, rows = pc.list_flatten(lists), pc.list_parent_indices(lists).to_numpy()
     found = {}

@@ -51,7 +51,6 @@ class Logged(NamedTuple):
 
 
 def logged_statements(options: ReadOptions) -> list[Logged]:
-    """All of a log, up to where options end, in order."""
     options = replace(options, granularity=Granularity.GROUPS, table=None, tables=(), columns=())
     return sorted(one for task in plan_tasks(options, find_fields(options)) for one in statements_of(task))
 
@@ -178,7 +177,6 @@ def completions(statements: Iterable[Logged]) -> Iterator[tuple[tuple[int, int],
 
 
 def read_table(options: ReadOptions) -> pa.Table:
-    """All that options select, in order."""
     fields = find_fields(options)
     batches = [batch for task in plan_tasks(options, fields) for batch in read_task(task)]
     return pa.Table.from_batches(batches, schema=arrow_schema(fields))

@@ -68,7 +68,6 @@ def tables_after_head(tokens: Sequence[Token], database: str) -> Iterator[TableN
 
 
 def _clause_parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """Parts between commas, with lists of partitions and of ORDER BY in one piece."""
     waiting: list[Token] = []
     for part in parts_of(tokens):
         if not part:
@@ -224,7 +223,6 @@ def _drop(cursor: Cursor) -> ddl.AlterClause:
 
 
 def _alter(cursor: Cursor, database: str) -> ddl.AlterClause:
-    """ALTER [COLUMN] … SET DEFAULT, ALTER INDEX … IGNORED."""
     if cursor.takes_words("INDEX") or cursor.takes_words("KEY"):
         is_conditional = cursor.pass_condition()
         name = expect_name(cursor)

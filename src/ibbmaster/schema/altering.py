@@ -94,7 +94,6 @@ class _Alteration:
         )
 
     def _takes_effect(self, clause: ddl.AlterClause) -> bool:
-        """Whether IF [NOT] EXISTS lets a clause do anything."""
         if not getattr(clause, "is_conditional", False):
             return True
         match clause:
@@ -140,7 +139,6 @@ class _Alteration:
         return replace(found, columns=tuple(self._filled(known.get(column.id), column) for column in found.columns))
 
     def _filled(self, old: TableColumn | None, column: TableColumn) -> TableColumn:
-        """A column that becomes NOT NULL, with the new value of old rows."""
         if column.first_value != "NULL" or old is None or not old.is_nullable or column.is_nullable:
             return column
         return replace(column, first_value=made_of_null(old, column, self._draft.session) or UNKNOWN_VALUE)
@@ -149,7 +147,6 @@ class _Alteration:
         return (one for one in self._clauses if isinstance(one, kind))
 
     def _change_columns(self) -> None:
-        """Change old columns in place, then add and move columns one by one."""
         dropped = {one.name.lower() for one in self._of(ddl.RemovePart) if one.what == "column"}
         redefined = {one.name.lower(): one for one in self._of(ddl.RedefineColumn)}
         names = {one.name.lower(): one.to for one in self._of(ddl.RenamePart) if one.is_column}
@@ -320,7 +317,6 @@ def _converted_to(clause: ddl.CharsetClause, collation: str, session: SchemaSess
 
 
 def _with_default(column: TableColumn, key: str, defaults: Mapping[str, str | None]) -> TableColumn:
-    """The default that ALTER COLUMN sets for the name `key`."""
     if key not in defaults:
         return column
     follows = column.on_update is not None and column.on_update == column.default
@@ -345,7 +341,6 @@ def made_of_null(old: TableColumn, new: TableColumn, session: SchemaSession) -> 
 
 
 def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
-    """The value of old rows in an added column."""
     if column.expression is not None:
         return None
     if column.period is not None and BY_NAME[column.type.word].is_zoned:
@@ -365,7 +360,6 @@ def _first_value(column: TableColumn, session: SchemaSession) -> str | None:
 
 
 def _in_utc(written: str, digits: int, session: SchemaSession) -> str:
-    """Zero is zero in each time zone."""
     text = written.strip("'")
     if not text.strip("0-: ."):
         return written

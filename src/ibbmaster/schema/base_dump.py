@@ -43,8 +43,6 @@ class BaseSchema:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaseRows:
-    """One INSERT; `columns` is None where it names none."""
-
     table: TableName
     columns: tuple[str, ...] | None
     rows: Iterator[tuple[Literal, ...]]
@@ -84,7 +82,6 @@ def read_base(pieces: Iterable[str], *, database: str = "") -> BaseSchema:
 
 
 def _look(head: str, database: str) -> tuple[str, str]:
-    """A statement's first word, and the database behind it."""
     cursor = Cursor(tokens(head))
     word = cursor.peek().text.upper()
     if cursor.takes_words("USE"):

@@ -95,7 +95,6 @@ class TableDraft:
         return column
 
     def is_bare(self, column: TableColumn) -> bool:
-        """Whether only a session's setting gives a new TIMESTAMP its value."""
         return column.id in self._bare_timestamps
 
     def complete_timestamps(self) -> None:
@@ -124,7 +123,6 @@ class TableDraft:
                 self.add_keys_of(definition)
 
     def add_keys_of(self, definition: ddl.NewColumn) -> None:
-        """The indexes and the foreign key of a column alone."""
         for kind in definition.keys:
             name = "PRIMARY" if kind is IndexKind.PRIMARY else None
             part = ddl.PartDefinition(definition.name, None, False)
@@ -228,7 +226,6 @@ def table_options(named: Mapping[str, str], old: Mapping[str, str] | None = None
 
 
 def without_counter(table: TableVersion) -> TableVersion:
-    """Without AUTO_INCREMENT=n."""
     if AUTO_INCREMENT not in table.options:
         return table
     left = {name: value for name, value in table.options.items() if name != AUTO_INCREMENT}

@@ -48,5 +48,4 @@ class SchemaCatalog:
     case: NameCase = NameCase.EXACT
 
     def table(self, database: str, name: str) -> KnownTable | None:
-        """A table, a view or a sequence."""
         return self.tables.get(self.case.table_key(database, name))

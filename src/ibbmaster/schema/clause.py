@@ -139,16 +139,12 @@ class CreateTable:
 
 
 class AddDefinition(NamedTuple):
-    """ADD, behind the column `after`; '' means first."""
-
     definition: Definition
     after: str | None = None
     is_conditional: bool = False
 
 
 class RedefineColumn(NamedTuple):
-    """CHANGE and MODIFY."""
-
     name: str
     definition: NewColumn
     after: str | None = None
@@ -280,8 +276,6 @@ class AlterSequence(NamedTuple):
 
 
 class CreateDatabase(NamedTuple):
-    """Also ALTER DATABASE, which keeps what it does not name."""
-
     name: str
     charset: CharsetClause
     comment: str | None
@@ -295,8 +289,6 @@ class RemoveDatabase(NamedTuple):
 
 
 class NameProgram(NamedTuple):
-    """CREATE, ALTER and DROP of programs."""
-
     kind: str
     name: TableName
     table: TableName | None = None  # of a trigger

@@ -40,7 +40,6 @@ class CharacterSet:
 
 @functools.cache
 def character_sets() -> dict[str, CharacterSet]:
-    """By name, in the order of SHOW."""
     return {
         name: CharacterSet(name, description, int(size_max), f"{name}_{default}".removesuffix("_"))
         for name, description, size_max, _, default, _ in CHARACTER_SETS
@@ -49,7 +48,6 @@ def character_sets() -> dict[str, CharacterSet]:
 
 @functools.cache
 def collations() -> dict[str, Collation]:
-    """By name, in the order of SHOW."""
     found = []
     for charset, *_, entries in CHARACTER_SETS:
         found += [_collation(charset, entry) for entry in entries.split()]
@@ -80,18 +78,15 @@ def find_collation(name: str, charset: str | None = None) -> str | None:
 
 
 def charset_of_collation(name: str) -> str:
-    """By its full name."""
     collation = collations().get(name)
     return (collation.charset if collation is not None else None) or name.partition("_")[0]
 
 
 def collation_name(number: int) -> str | None:
-    """None for an unknown number."""
     return _names().get(number)
 
 
 def collation_number(name: str) -> int | None:
-    """By its full name; None for an unknown one."""
     return _numbers().get(name)
 
 

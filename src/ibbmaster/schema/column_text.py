@@ -67,7 +67,6 @@ def _now(digits: str | None) -> str:
 
 
 def _value(written: str) -> Literal | None:
-    """None where the default is an expression."""
     if written.startswith("("):
         return None
     try:

@@ -166,7 +166,6 @@ def _length(cursor: Cursor) -> int | None:
 
 
 def _number(cursor: Cursor, kind: ColumnKind, length: int | None, scale: int | None) -> TypeClause:
-    """Without a length an integer has that of its widest value."""
     is_unsigned = is_zerofill = False
     while cursor.peek().is_word("UNSIGNED", "SIGNED", "ZEROFILL"):
         token = cursor.take()
@@ -218,7 +217,6 @@ def _labels(cursor: Cursor) -> tuple[str, ...]:
 
 
 def _attributes(cursor: Cursor, found: TypeClause) -> TypeClause:
-    """The words after a string's type that choose its characters."""
     charset, is_binary = None, False
     while True:
         if (name := takes_charset(cursor)) is not None:

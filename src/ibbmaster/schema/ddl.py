@@ -48,7 +48,6 @@ def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | No
 
 
 def statement_cursor(sql: str, sql_mode: int = 0, version: int | None = None) -> Cursor:
-    """Without a SET STATEMENT in front."""
     cursor = Cursor(tokens(sql, sql_mode, version))
     if cursor.takes_words("SET", "STATEMENT"):
         while not cursor.is_at_end and not cursor.takes_words("FOR"):

@@ -75,7 +75,6 @@ def _declared(sql: str, cursor: Cursor, database: str) -> tuple[str, dict[str, s
 
 
 def _complete(columns: dict[str, str], others: Iterable[Definition], options: str) -> None:
-    """Add what the table says of columns: character set, key, versions."""
     charset = named_charset(options)
     if charset not in (None, "utf8mb4"):
         for name, declared in columns.items():

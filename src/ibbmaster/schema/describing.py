@@ -209,7 +209,6 @@ def _algorithm(index: TableIndex, engine: str, version: int) -> str:
 
 
 def constraint_rows(table: TableVersion) -> Iterator[RowValues]:
-    """Rows of TABLE_CONSTRAINTS."""
     for name, kind in _constraints(table):
         yield CATALOG, table.database, name, table.database, table.name, kind
 
@@ -236,13 +235,11 @@ def _checks(table: TableVersion) -> Iterator[tuple[str, str, str]]:
 
 
 def check_rows(table: TableVersion) -> Iterator[RowValues]:
-    """Rows of CHECK_CONSTRAINTS."""
     for level, name, condition in _checks(table):
         yield *_named(table), name, level, condition
 
 
 def key_column_rows(table: TableVersion) -> Iterator[RowValues]:
-    """Rows of KEY_COLUMN_USAGE."""
     columns = {column.id: column for column in table.columns}
     for index in table.indexes:
         if index.kind in _UNIQUE:

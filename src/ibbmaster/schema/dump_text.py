@@ -68,7 +68,6 @@ class _Cutter:
                 yield self._statement()
 
     def _finds_begin(self) -> bool:
-        """Go to the next statement, with its first line; False after the last one."""
         while True:
             self._pass(_BETWEEN)
             has_line = self._end - self._at > LINE_SIZE_MAX or self._text.find("\n", self._at, self._end) >= 0
@@ -113,7 +112,6 @@ class _Cutter:
         self._at = match.end()
 
     def _reads_more(self) -> bool:
-        """Read as much again: so a long statement is examined only a few times."""
         if self._is_all:
             return False
         parts = [self._text[self._start :]]

@@ -114,7 +114,6 @@ class SchemaFold:
         return None
 
     def _fail(self, statement: ddl.DdlStatement, error_code: int) -> None:
-        """The effect of a failed statement, as `effects_of` reports it for rows."""
         verb, lost = unsure_after(statement)
         match statement:
             case ddl.CreateTable() | ddl.CreateSequence() if statement.replaces:
@@ -137,7 +136,6 @@ class SchemaFold:
         self._set(name, table)
 
     def take(self, part: str, key: Any, value: Any) -> None:
-        """Restore an object of one of the three parts."""
         if part == TABLE:
             self._set(key, value)
         elif value is None:
@@ -148,7 +146,6 @@ class SchemaFold:
             self._set_program(key, value)
 
     def restart(self) -> None:
-        """A server starts without temporary tables."""
         self.temporary.clear()
 
     def new_id(self) -> int:
@@ -156,7 +153,6 @@ class SchemaFold:
         return self.last_id
 
     def _collation_of(self, database: str, session: SchemaSession) -> str:
-        """Of new tables; for a database older than the log, that of a new database."""
         found = self.databases.get(database)
         return session.collation if found is None else found.collation
 
@@ -338,7 +334,6 @@ class SchemaFold:
                 self._put(clause.other, replace(own, partitioning=None), is_new=True)
 
     def _rename_in_children(self, name: TableName, old: TableVersion, new: TableVersion) -> None:
-        """Foreign keys follow new names of columns."""
         names = {column.id: column.name for column in new.columns}
         changed = {one.name.lower(): names.get(one.id, one.name) for one in old.columns}
         changed = {key: to for key, to in changed.items() if key != to.lower()}

@@ -74,7 +74,6 @@ class SchemaHistory:
             self.disagreements.append(f"GTID {gtid}: {reason}; no table is known from here on")
 
     def add_restart(self) -> None:
-        """The log's server started anew here."""
         self.fold.restart()
 
     def take_rows(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
@@ -108,7 +107,6 @@ class SchemaHistory:
         return self.fold.last_generation
 
     def _numbered(self, line: list[SchemaChange]) -> int:
-        """Number the only version of a table older than the log, from before the log on."""
         known = replace(line[0].value, generation=self._new_generation())
         before = SchemaChange(BEFORE, replace(known, since=None, gtid=None))
         line[:] = [before, SchemaChange(line[0].since, known)]
@@ -166,17 +164,14 @@ class SchemaHistory:
         self.lines[part][key] = changes
 
     def note_places(self) -> None:
-        """After the last `take_line`."""
         lines = (line for part in self.lines.values() for line in part.values())
         self.places = sorted({change.since for line in lines for change in line})
 
     def versions(self, database: str, name: str) -> Sequence[KnownTable]:
-        """In order."""
         key = self.case.table_key(database, name)
         return [one.value for one in self.lines[TABLE].get(key, ()) if one.value is not None]
 
     def names(self) -> Iterator[TableName]:
-        """By the database and name that tables are found by."""
         yield from self.lines[TABLE]
 
     def _note(self, part: str, key: Hashable, value: Any) -> None:
@@ -195,6 +190,5 @@ def _was_known(line: Sequence[SchemaChange]) -> bool:
 
 
 def _at(line: Sequence[SchemaChange], place: SchemaPlace | None) -> Any:
-    """In front of a place."""
     number = len(line) if place is None else bisect.bisect_left(line, place, key=lambda change: change.since)
     return line[number - 1].value if number else None

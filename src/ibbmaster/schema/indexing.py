@@ -42,7 +42,6 @@ def is_by_hash(index: TableIndex, engine: str) -> bool:
 
 
 def _needed(indexes: Sequence[IndexDefinition]) -> list[IndexDefinition]:
-    """All but those for a foreign key that another index serves."""
     if not any(index.is_of_foreign_key for index in indexes):
         return list(indexes)
     kept: list[IndexDefinition | None] = []
@@ -61,7 +60,6 @@ def _needed(indexes: Sequence[IndexDefinition]) -> list[IndexDefinition]:
 
 
 def _is_prefix(one: IndexDefinition, other: IndexDefinition) -> bool:
-    """Whether one was made for a foreign key, and the other begins with its columns."""
     if not (one.is_of_foreign_key or other.is_of_foreign_key):
         return False
     if other.is_of_foreign_key and (not one.is_of_foreign_key or len(one.parts) > len(other.parts)):
@@ -106,7 +104,6 @@ def _part(part: PartDefinition, columns: Mapping[str, TableColumn]) -> IndexPart
 
 
 def _shortened(part: IndexPart, column: TableColumn, bytes_max: int) -> IndexPart:
-    """Short enough; of a whole text or blob as much as fits."""
     size = key_bytes(column.type, part.length)
     if size is not None and size <= bytes_max:
         return part

@@ -71,7 +71,6 @@ class TableColumn:
 
     @property
     def is_computed(self) -> bool:
-        """Whether the server computes it from other columns."""
         return self.expression is not None or self.is_internal
 
 

@@ -110,7 +110,6 @@ class CaseFinder:
         (own.add if is_there else own.discard)(name)
 
     def others(self, name: TableName) -> set[TableName]:
-        """The tables whose names differ only in capitals."""
         return self._spellings.get(_key(name), set()) - {name}
 
     def see_missing(self, name: TableName) -> set[TableName]:
@@ -124,7 +123,6 @@ class CaseFinder:
         return others
 
     def see_new(self, name: TableName) -> None:
-        """A missing table is made."""
         if self.others(name) and self.found is None:
             self.found = NameCase.EXACT
 
@@ -135,7 +133,6 @@ class CaseFinder:
 
 
 def ambiguous(others: set[TableName]) -> str:
-    """Why a name's table is unknown."""
     shown = ", ".join(map(str, sorted(others)[:3]))
     return f"the log has {shown}, too, and nothing says whether its server takes both for one name; {SAY_IT}"
 

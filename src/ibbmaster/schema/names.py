@@ -38,7 +38,6 @@ def named(schema: TableSchema, table: TableVersion) -> TableSchema:
 
 
 def unknown_names(table: UnknownTable) -> EventError:
-    """The error for rows of a table with unknown columns."""
     since = "" if table.gtid is None else f" since GTID {table.gtid}"
     return EventError(f"{table.full_name}: its columns are not known{since}: {table.reason}")
 
@@ -58,7 +57,6 @@ def column_of(column: TableColumn) -> Column:
 
 
 def key_numbers(table: TableVersion) -> tuple[int, ...]:
-    """The columns of the primary key, from 0."""
     numbers = {column.id: number for number, column in enumerate(table.columns)}
     return () if table.primary_key is None else tuple(numbers[part.column_id] for part in table.primary_key.parts)
 

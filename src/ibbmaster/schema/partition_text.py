@@ -24,8 +24,6 @@ class _UnreadableError(Exception):
 
 @dataclass(slots=True)
 class _Method:
-    """`count` is None where partitions are defined one by one."""
-
     name: str
     expression: str
     has_columns: bool = False
@@ -34,8 +32,6 @@ class _Method:
 
 @dataclass(slots=True)
 class _Definition:
-    """`values` is the printed text after the name."""
-
     name: str
     values: str = ""
     description: str | None = None

@@ -37,7 +37,6 @@ def _names_in(found: Sequence[Token]) -> Iterator[tuple[int, Token, Token]]:
 
 
 def named_in(expression: str) -> set[str]:
-    """Possible names of columns, in lower case."""
     return {token.text.lower() for _, token, _ in _names_in(list(tokens(expression)))}
 
 
@@ -203,7 +202,6 @@ def _with_sequences(expression: list[Token], database: str) -> list[Token]:
 
 
 def takes_now(cursor: Cursor) -> str | None:
-    """As a server prints it."""
     if not cursor.peek().is_word(*_NOW):
         return None
     cursor.take()

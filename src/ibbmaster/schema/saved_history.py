@@ -159,7 +159,6 @@ class _Writing:
         self._numbers: dict[Any, int] = {}
 
     def put(self, value: Any) -> Any:
-        """The value for JSON; of a pooled class, its number."""
         if isinstance(value, enum.Enum):
             return value.name
         if isinstance(value, SchemaPlace):
@@ -183,7 +182,6 @@ class _Writing:
         return number
 
     def named(self, value: Any) -> Any:
-        """With the name of its class, if that varies."""
         return [type(value).__name__, self.put(value)] if type(value) in _POOLED else self.put(value)
 
 
@@ -199,7 +197,6 @@ class _Reading:
         return self._found.setdefault(kind.__name__, [])
 
     def get(self, found: Any, kind: type | tuple[type, ...]) -> Any:
-        """A pooled value of a class, or None."""
         if found is None:
             return None
         name, number = found

@@ -69,7 +69,6 @@ class SchemaSession:
         return quoted(moment_text(seconds * SECOND_US + microseconds, digits))
 
     def default_collation(self, charset: str) -> str:
-        """Without COLLATE."""
         return self.collations.get(charset) or character_sets()[charset].old_default
 
     def resolve(self, clause: CharsetClause, default: str) -> str:

@@ -30,7 +30,6 @@ class NameRange(NamedTuple):
     until: SchemaPlace | None
 
     def holds(self, name: TableName, place: SchemaPlace) -> bool:
-        """Whether events at a place that name a table so mean this one."""
         return name == self.name and self.begins_by(place) and (self.until is None or place < self.until)
 
     def begins_by(self, place: SchemaPlace) -> bool:
@@ -65,7 +64,6 @@ def named_ranges(name: TableName) -> tuple[NameRange, ...]:
 
 
 def _which(table: KnownTable) -> Hashable:
-    """A table's generation, or its name before the log."""
     if isinstance(table, UnknownTable) and not table.generation:
         return table.was or (table.database, table.name)
     return table.generation
@@ -137,7 +135,6 @@ class TableVersions:
         return any(called.holds(name, place) for called in self._ranges)
 
     def may_mean(self, database: str, table: str) -> bool:
-        """Whether there are such events anywhere."""
         name = self.case.table_key(database, table)
         return any(called.name == name for called in self._ranges)
 
@@ -163,17 +160,14 @@ class TableVersions:
         return found
 
     def are_defined(self) -> bool:
-        """Whether statements define all of them."""
         return not any(one.undefined_because for versions in self._tables.values() for one in versions)
 
     def boundaries(self) -> list[SchemaPlace]:
-        """Where a table becomes another, in order."""
         found = {one.since for versions in self._tables.values() for one in versions}
         found |= {place for called in self._ranges for place in (called.since, called.until)}
         return sorted(place for place in found if place is not None)
 
     def landmarks(self) -> list[tuple[int, str]]:
-        """Group number and GTID of each version that begins within what a primary sent."""
         found = (one for versions in self._tables.values() for one in versions)
         return [(one.since.position.offset, one.gtid) for one in found if one.since is not None and one.gtid]
 
@@ -199,7 +193,6 @@ def _between(versions: Sequence[TableState], start: SchemaPlace, end: SchemaPlac
 
 
 def _lean(table: TableState) -> TableState:
-    """Only what rows need."""
     if isinstance(table, UnknownTable):
         return table
     key = table.primary_key

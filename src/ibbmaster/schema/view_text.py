@@ -17,8 +17,6 @@ SEQUENCE_DIGITS_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViewParts:
-    """As in information_schema."""
-
     query: str
     columns: str = ""  # in brackets, with a blank before
     check_option: str = "NONE"
@@ -123,7 +121,6 @@ def sequence_options(table: TableVersion) -> SequenceOptions:
 
 
 def create_sequence(table: TableVersion) -> str:
-    """SHOW CREATE SEQUENCE."""
     options = sequence_options(table)
     return (
         f"CREATE SEQUENCE {quoted_name(table.name)} start with {options.start} minvalue {options.minimum} "

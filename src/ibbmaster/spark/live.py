@@ -68,7 +68,6 @@ class LiveSchema:
         self._began = self._place(self._count)
 
     def fold_to(self, end: GtidPosition) -> None:
-        """Read on up to a position, unless it was passed."""
         if _reaches(self._position, end):
             return
         log_range = live_range(str(self._position), str(end), passed=self._count)
@@ -170,7 +169,6 @@ class LiveTracker:
         return offset
 
     def _schema_from(self, start: Mapping[str, object]) -> LiveSchema:
-        """From the first requested offset on."""
         if self._schema is None:
             position = decode_offset(start)
             began = position if self._options.table is None else logged_position(self._primary)
@@ -218,7 +216,6 @@ class LiveTracker:
     def tasks(
         self, start: Mapping[str, object], end: Mapping[str, object], fields: tuple[ShapeField, ...]
     ) -> list[ReadTask]:
-        """One range, for a primary sends in order."""
         first, last = decode_offset(start), decode_offset(end)
         options, versions, passed = self._options, NO_VERSIONS, 0
         if options.granularity in OF_ROWS:

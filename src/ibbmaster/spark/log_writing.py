@@ -68,8 +68,6 @@ def staging_path(path: str, token: str | None = None) -> Path:
 
 
 class RunWriter:
-    """Takes records in any order, writes sorted runs."""
-
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._records: list[Record] = []
@@ -83,7 +81,6 @@ class RunWriter:
             self._write()
 
     def finish(self) -> list[str]:
-        """The files of the runs."""
         self._write()
         return self._paths
 
@@ -198,7 +195,6 @@ def _seconds(moment: object) -> int:
 
 
 def _cells(table: WrittenTable, image: object) -> list[object]:
-    """The values of an image that is a map."""
     if isinstance(image, list):
         image = dict(image)
     if not isinstance(image, Mapping):
@@ -257,7 +253,6 @@ def _has_log(target: Path) -> bool:
 
 
 def _replace(directory: Path, target: Path) -> None:
-    """Replace what is there by a finished log."""
     old = None
     if target.exists():
         foreign = [
@@ -276,8 +271,6 @@ def _replace(directory: Path, target: Path) -> None:
 
 
 class _Groups:
-    """Assembles groups, and gives missing GTIDs."""
-
     def __init__(self, options: WriteOptions, writer: AppendedLog) -> None:
         self._options = options
         self._tables = options.tables()

@@ -24,8 +24,6 @@ class TaskPartition(InputPartition):
 
 
 class SpanPartition(InputPartition):
-    """The GTID positions of a batch, in a stream of spans."""
-
     def __init__(self, start: str, end: str) -> None:
         super().__init__((start, end))
         self.positions = start, end

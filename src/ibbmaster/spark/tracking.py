@@ -45,8 +45,6 @@ AFTER_PURGE = (
 
 
 class Limits(NamedTuple):
-    """Of one batch, which always has a first group. None: all there is."""
-
     bytes_max: int | None = None  # of the log; out-of-band data count where they lie
     groups_max: int | None = None
     files_max: int | None = None
@@ -91,7 +89,6 @@ class OffsetTracker:
         return self._give(position, self._find(position))
 
     def logged(self) -> Offset:
-        """After everything that is readable now."""
         end, state = self._logged()
         return self._give(state.position(), ReadStart(end, {}))
 
@@ -105,7 +102,6 @@ class OffsetTracker:
         return offset
 
     def freeze(self) -> None:
-        """From now on the log does not grow."""
         self._target = self._logged()
 
     def next(self, start: Mapping[str, object], limits: Limits) -> Offset:
@@ -207,7 +203,6 @@ class OffsetTracker:
         return tasks_between(self._options, fields, selection_of(self._options, starts), ranges, versions)
 
     def versions(self) -> TableVersions:
-        """Up to now."""
         if self._options.granularity not in OF_ROWS:
             return NO_VERSIONS
         if self._on_fault is not None:
@@ -273,7 +268,6 @@ def of_version(fields: TableFields, newest: TableState | None) -> TableFields:
 
 
 def log_oldest(where: str, position: GtidPosition) -> None:
-    """Warn that the first changes are gone."""
     if len(position):
         log.warning("%s: the stream begins after GTID %s, the oldest position that is there", where, position)
 

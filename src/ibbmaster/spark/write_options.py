@@ -44,7 +44,6 @@ class WriteOptions:
 
     @property
     def is_of_events(self) -> bool:
-        """Whether each row is an event."""
         return self.table is None and "data" in self.columns
 
     @property
@@ -52,7 +51,6 @@ class WriteOptions:
         return "_gtid" in self.columns
 
     def tables(self) -> dict[str, WrittenTable]:
-        """Every writable table, by name."""
         return {
             name: written_table(name, columns, table_id=number, primary_key=self.primary_key if self.table else ())
             for number, (name, columns) in enumerate(self.declarations.items(), start=1)
@@ -89,7 +87,6 @@ def parse_write_options(
 
 
 def _derived(fields: Mapping[str, str], primary_key: tuple[str, ...]) -> dict[str, str]:
-    """A table's columns from those of the DataFrame; key columns cannot be NULL."""
     found = {}
     for name, kind in fields.items():
         if name in CHANGE_EXTRA_COLUMNS:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Runs(WriterCommitMessage):
-    """The files that one task wrote."""
-
     paths: tuple[str, ...]
 
 

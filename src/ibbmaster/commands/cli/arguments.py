@@ -54,12 +54,10 @@ def expect_writable(directory: Path) -> None:
 
 
 def open_to_change(directory: Path) -> BinlogStore:
-    """A full disk is an error at once."""
     from ibbmaster.api.stores import existing_store
 
     return existing_store(directory, {"full_disk_retry_s": 0})
 
 
 def report(args: argparse.Namespace, facts: Mapping[str, object], *lines: str) -> None:
-    """Print facts as one JSON object with `--json`, else these lines."""
     print(json.dumps(facts) if args.json else "\n".join(lines))

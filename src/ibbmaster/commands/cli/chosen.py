@@ -9,7 +9,6 @@ from ibbmaster.logs.stages.options import StageOptions, expect_tables, given_sta
 
 
 def chosen_stages(args: argparse.Namespace) -> StageOptions:
-    """For `Log.through`."""
     said: Any = {name: getattr(args, name) for name, *_ in stage_options()}
     return said  # type: ignore[no-any-return]
 

@@ -73,7 +73,6 @@ def _profile(args: argparse.Namespace) -> Profile:
 
 
 def _export(args: argparse.Namespace, to: str, stages: dict[str, Any], profile: Profile) -> ConversionReport:
-    """Write a new directory, whole or not at all."""
     [source] = args.source
     expect_log(source)
     expect_writable(args.target)

@@ -50,7 +50,6 @@ def replica(version: str) -> Iterator[RealReplica]:
 
 
 def show_changes(port: int) -> None:
-    """Print the first row changes that python-mysql-replication reads."""
     from pymysqlreplication import BinLogStreamReader
     from pymysqlreplication.event import MariadbGtidEvent
     from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
@@ -90,7 +89,6 @@ def _shown(row: dict[str, Any]) -> str:
 
 
 def show_replica(follower: RealReplica, primary: RunningPrimary) -> None:
-    """Let a private MariaDB replica replay the log, and print its tables."""
     print("\na real MariaDB replica follows with MASTER_USE_GTID=slave_pos:")
     follower.follow_at(primary.host, primary.port, user=USER, password=PASSWORD)
     end = primary.log.position

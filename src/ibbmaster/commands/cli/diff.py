@@ -53,7 +53,6 @@ def _ignored(text: str) -> frozenset[Ignored]:
 
 
 def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[ComparedGroup]:
-    """One side's chosen transactions."""
     given = given_stages(chosen_stages(args))
     named = PRIMARY.fullmatch(text)
     if named is None or Path(text).exists():

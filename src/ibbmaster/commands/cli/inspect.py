@@ -53,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _traditional(path: Path) -> Iterator[dict[str, Any]]:
-    """The head of a traditional file, then totals."""
     counts: dict[str, int] = {}
     gtids: list[Any] = []
     with closing(ClassicBinlog([path])) as engine:
@@ -142,7 +141,6 @@ def _read_page(disk: Any, file_no: int, page_no: int) -> bytes | None:
 
 
 def _described(chunk: Chunk) -> dict[str, Any]:
-    """In words, with the subject of a record that begins here."""
     name = RecordType(chunk.record_type).name.lower().replace("_", " ")
     parts = {(True, True): "record", (True, False): "record begins", (False, False): "record goes on"}
     line: dict[str, Any] = {name: parts.get((chunk.is_first, chunk.is_last), "record ends")}

@@ -41,7 +41,6 @@ def add_options_of_spark(snapshot: argparse.ArgumentParser) -> None:
 
 
 def run_snapshot(args: argparse.Namespace) -> int:
-    """Write a table, or print some of it."""
     from ibbmaster.lake.placing import check_free, write_whole
 
     expect_log(args.directory)
@@ -143,7 +142,6 @@ def run_maintain(args: argparse.Namespace) -> int:
 
 
 def as_json(value: object) -> object:
-    """A value that JSON lacks."""
     if isinstance(value, datetime.date):
         return value.isoformat()
     if isinstance(value, bytes | bytearray):

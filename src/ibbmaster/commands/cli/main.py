@@ -73,7 +73,6 @@ def _run(module: str, args: argparse.Namespace) -> int:
 
 
 def _know_themselves(parser: argparse.ArgumentParser) -> None:
-    """Let arguments name their innermost command."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():
@@ -113,7 +112,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def program() -> int:
-    """A whole process: `main` with a quick start and end."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy would start threads for nothing
     gc.set_threshold(*GC_THRESHOLDS)
     code = main()

@@ -26,7 +26,6 @@ _KIND = re.compile(r"(?P<type>[^ ?*+!]+)(?P<again> again)?(?P<nargs>[?*+]?)(?P<i
 
 
 def add_command(subparsers: Subparsers, name: str, package: str = __package__) -> argparse.ArgumentParser:
-    """A command of a package, or a job by both its names; without options."""
     [(_, text, description)] = [row for row in rows_of(package, "commands") if row[0] == name]
     aliases = [alias for alias, command in ALIASES.items() if command == name]
     added: argparse.ArgumentParser = subparsers.add_parser(name.split()[-1], aliases=aliases, help=text)
@@ -93,7 +92,6 @@ def _add_named(parser: Taker, named: NamedOption) -> None:
 
 
 def _add_of_others(taker: Any, words: str) -> None:
-    """Load another module for its options."""
     match words:
         case "@account":
             from .credentials import add_arguments

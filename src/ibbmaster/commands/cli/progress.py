@@ -11,8 +11,6 @@ from typing import Any
 
 
 class ProgressBar:
-    """Shows progress, as more, or as a part of a total, once that is known."""
-
     def __init__(self, draws: bool, total: int | None, options: dict[str, object]) -> None:
         self._draws = draws
         self._options = options

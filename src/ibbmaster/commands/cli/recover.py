@@ -10,7 +10,6 @@ from .arguments import open_to_change, report
 
 
 def run(args: argparse.Namespace) -> int:
-    """Recover and print the log's end, or salvage and print losses."""
     if args.salvage is not None:
         return salvage(args)
     with open_to_change(args.directory) as store:
@@ -30,7 +29,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def salvage(args: argparse.Namespace) -> int:
-    """Write what is readable to a new directory; 1 if something is lost."""
     new: Path = args.salvage
     with made_at_once(new) as staging:
 

@@ -44,7 +44,6 @@ async def play(
 
 
 async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> None:
-    """Show progress, and report the end."""
     player = played.player
     shown = sys.stderr.isatty()
     count, has_ended = 0, False
@@ -67,7 +66,6 @@ async def _watch(played: PlayedView, primary: RunningPrimary, ends: bool) -> Non
 
 
 def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
-    """Last GTID, time in the recording, rate, number of replicas."""
     player = played.player
     followed = f"{replicas} replica{'s' * (replicas != 1)}"
     if player.last_time is None:
@@ -78,7 +76,6 @@ def progress_text(played: PlayedView, rate: float, replicas: int) -> str:
 
 
 async def _step(played: PlayedView) -> None:
-    """Make a transaction due for each line of input, or as many as it says."""
     while line := await trio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True):
         text = line.strip()
         if text and not text.isdecimal():

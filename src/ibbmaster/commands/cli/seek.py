@@ -60,7 +60,6 @@ def _time_as_json(start: TimeStart) -> dict[str, Any]:
 
 
 def seek_facts(found: Start) -> dict[str, Any]:
-    """The start of a dump and the search for it, or the refusal."""
     answer: dict[str, Any] = {"position": str(found.position)}
     if found.place is None:
         return answer | {"refused": found.refusal, "explanation": found.reason}

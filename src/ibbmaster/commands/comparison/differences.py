@@ -67,8 +67,6 @@ class Summed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogDifference:
-    """What only one log has, or differs."""
-
     gtid: Gtid  # where the logs have another server there, that of the first
     kind: str  # "only in first", "only in second", "events" (one has more), or the type of the event that differs
     event_no: int | None = None  # among events that count, from 0; None without such a transaction
@@ -162,7 +160,6 @@ class Comparison:
             raise EventError(f"group {group.gtid} at {group.place()}: {error}") from None
 
     def _described(self, summed: Summed, number: int) -> tuple[bytes, str]:
-        """The compared bytes of an event, and its text; only its type if it cannot be read again."""
         if number >= len(summed.events):
             return b"", ""
         for found, (event, kept) in enumerate(self.essence.of_group(summed.group.data())):

@@ -81,7 +81,6 @@ class TableReading:
 
 
 def sizes_of(schema: TableSchema) -> Sizes | None:
-    """Of values in each column; None if one is unknown."""
     try:
         kinds = [(kind_of(column), column) for column in schema.columns]
         return [(kind.fixed_size(column), kind.length_size(column)) for kind, column in kinds]
@@ -144,8 +143,6 @@ class GroupCounter:
 
 
 class _EventSums:
-    """The events of a group as they pass: number and bytes by type, and the tables they name."""
-
     def __init__(self) -> None:
         self.counts: Counter[int] = Counter()
         self.sizes: Counter[int] = Counter()

@@ -96,7 +96,6 @@ class BatchCounter:
                 take_statement(self.statistics, batch.event(number))
 
     def _take_groups(self, run: _Run, batch: EventBatch | None) -> None:
-        """Groups of `batch`, or one that is known wholly."""
         if not len(run.rows):
             return
         first = self.statistics.groups
@@ -151,8 +150,6 @@ class BatchCounter:
 
 
 class _Run(NamedTuple):
-    """Consecutive groups with sums of their events; `tables` are known ones of the first."""
-
     rows: Any  # see GroupColumn
     events: Any
     sizes: Any
@@ -247,7 +244,6 @@ class RowSums(RowColumns):
             self._give_up(self._row_of(event))
 
     def _give_up(self, row: int) -> None:
-        """Leave out a table whose rows have no known length."""
         self._statistics.table(self._known.names[row]).is_counted = False
         self._tables.maps[row, MapColumn.IS_WANTED] = 0
 

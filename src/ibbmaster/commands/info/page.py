@@ -40,7 +40,6 @@ def page(facts: dict[str, Any]) -> str:
 
 
 def _text(value: object) -> str:
-    """Printable, without markup."""
     return html.escape(printable(str(value)))
 
 

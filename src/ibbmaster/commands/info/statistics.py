@@ -88,8 +88,6 @@ class DomainSum:
 
 
 class GroupSum(NamedTuple):
-    """Ordered by size; of equal ones the earlier is larger."""
-
     size: int  # bytes of its events
     turn: int  # minus its number in the log
     gtid: Gtid
@@ -177,7 +175,6 @@ class LogStatistics:
         self.last = gtid, timestamp
 
     def take_pause(self, pause: TimeGap) -> None:
-        """Of equal ones the first counts."""
         if self.longest_pause is None or pause.seconds > self.longest_pause.seconds:
             self.longest_pause = pause
 
@@ -194,7 +191,6 @@ class LogStatistics:
         domain.take_pair(gtid.server_id, PairSum(groups=1, size=size, first=gtid.seq_no, last=gtid.seq_no))
 
     def large_size(self) -> int:
-        """A group among the largest must exceed this."""
         return self._largest[0].size if len(self._largest) == LARGEST else -1
 
     def take_large(self, group: GroupSum) -> None:
@@ -213,7 +209,6 @@ class LogStatistics:
         found.sizes[kind] += size
 
     def table(self, name: str) -> TableSum:
-        """The sums of a table, or of all too many ones."""
         found = self.tables.get(name)
         if found is None:
             if len(self.tables) >= TABLES_MAX:

@@ -17,8 +17,6 @@ TABLES_SHOWN = 8
 
 
 class CsvLines(Printer):
-    """Groups are read in the table's last shape."""
-
     def __init__(self, table: str, *, keeps_bytes: bool = False) -> None:
         """`table` is `database.table`, as in the log; `keeps_bytes` as in `ChangeLines`."""
         self._table = table

@@ -50,8 +50,6 @@ BODY_OFFSET = 19 + 4 + 4  # of a QUERY event, after who ran it and for how long
 
 
 class _Group(NamedTuple):
-    """The group that ends a batch, for the next one."""
-
     identity: tuple[int, ...]
     note: str
     head: GtidEvent
@@ -124,7 +122,6 @@ class LineColumns(RowColumns):
             )
 
     def _notes_of(self, batch: EventBatch) -> dict[int, str]:
-        """Notes on groups; keeps the last one for the next batch."""
         notes: dict[int, str] = {}
         if self._last is not None and self._last.identity == batch.identity(0):
             notes[0] = self._last.note
@@ -216,7 +213,6 @@ class LineColumns(RowColumns):
         self._program_count = self._tables.variant_count
 
     def pieces(self, variant: int, forced: Collection[int] = ()) -> list[Piece]:
-        """The reference writes columns in `forced`."""
         decoder = self._tables.decoders[self._tables.variants[variant, VariantColumn.MAP]]
         assert decoder is not None
         table = decoder.schema
@@ -236,7 +232,6 @@ class LineColumns(RowColumns):
         return found
 
     def sides_of(self, variant: int) -> list[int]:
-        """The columns that the reference writes for a kind of row event."""
         first, count = self._programs[variant].tolist()
         steps = self._steps.steps[first : first + count]
         return sorted(set((steps[steps[:, LineColumn.OP] == LineOp.SIDE, LineColumn.SLOT] // 2).tolist()))
@@ -323,7 +318,6 @@ class SideTexts:
             self._arrange()
 
     def add(self, row: int, number: int) -> None:
-        """Let the reference write a column of the kind of row event of a row."""
         variant = int(self._variants[row - self._start])
         if not self._forced:
             self.programs = self.programs.copy()

@@ -35,7 +35,6 @@ def image(
     *,
     is_after: bool,
 ) -> list[Piece]:
-    """An object with these columns; missing ones are null."""
     pieces = [Piece("{")]
     for number in numbers:
         column = table.columns[number]
@@ -46,8 +45,6 @@ def image(
 
 
 class JsonFormat:
-    """Says to kernels how it reads and writes."""
-
     def reading(self, column: Column) -> Reading:
         """Raises ValueError: values of this type are unreadable."""
         return line_reading_of(column)

@@ -18,8 +18,6 @@ OUT_BYTES = 4 << 20  # in one piece
 
 
 class PieceValue(NamedTuple):
-    """How a kernel writes a column's values."""
-
     op: LineOp
     first: int = 0
     second: int = 0

@@ -19,8 +19,6 @@ OBEYED = re.compile(f"[\0-\x08\x0b-\x1f]|{UNSEEN.pattern}")  # all but tab and l
 
 
 class GroupOutput:
-    """Takes the text of groups; shows what a terminal would obey."""
-
     def __init__(self, target: BinaryIO) -> None:
         self._target = target
         self._is_seen = target.isatty()

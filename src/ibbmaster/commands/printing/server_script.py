@@ -65,8 +65,6 @@ REPLACE = 2
 
 
 class SessionSettings:
-    """Of the session that runs the statements."""
-
     def __init__(self) -> None:
         self._known: dict[str, str] = {}
         self.client_charset = ""
@@ -154,7 +152,6 @@ class ServerScript(Printer):
         self._has_format = False
 
     def statement(self, text: str | bytes) -> bytes:
-        """With a delimiter that is not in it."""
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         if self.delimiter not in data:
             gap = b"" if self.delimiter == b";" and not (b"--" in data or b"#" in data) else b"\n"
@@ -297,7 +294,6 @@ class _RowStatements:
         self._size = 0
 
     def take(self, event: bytes) -> Iterator[list[bytes]]:
-        """Yields a due statement."""
         flags = int.from_bytes(event[ROWS_FLAGS : ROWS_FLAGS + 2], "little")
         if self._size + len(event) > BINLOG_BYTES:
             yield from self._statement()
@@ -334,8 +330,6 @@ def _binlog(events: bytes) -> Iterator[bytes]:
 
 
 class LoadFiles:
-    """Puts data into files, and writes the statements that load them."""
-
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
         self._gtid = ""

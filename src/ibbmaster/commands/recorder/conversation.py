@@ -65,8 +65,6 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admitted:
-    """The login is over: the client is in, or was refused."""
-
     err: Err | None = None
 
 
@@ -83,8 +81,6 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpPiece:
-    """A packet of a dump, or a piece of a very large one."""
-
     data: bytes = field(repr=False)
     is_first: bool
     is_last: bool
@@ -336,7 +332,6 @@ def _has_more(data: bytes) -> bool:
 
 
 def asked_position(sql: bytes) -> GtidPosition | None:
-    """The position in a statement with `CONNECT_STATE`; None: there is none."""
     found = CONNECT_STATE.search(sql)
     try:
         return None if found is None else GtidPosition.parse(found[1].decode())

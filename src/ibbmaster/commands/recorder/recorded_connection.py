@@ -267,7 +267,6 @@ class RecordedConnection(RelayedConnection):
         return {"place": place, **({"sql": sql} if sql else {}), "connection": self._primary_number}
 
     def _place_in(self, dump: RecordedDump) -> dict[str, object]:
-        """The keys of the place after what came last, perhaps inside of a packet."""
         begun = self._conversation.begun
         return dump.place_of_end(begun) if dump.has_begun or begun[0] else self._named("before dump")
 

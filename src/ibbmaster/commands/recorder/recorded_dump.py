@@ -109,7 +109,6 @@ class RecordedDump:
         return is_wrong
 
     def _plain(self, event: bytes) -> bytes:
-        """An event as `.ibb` files have it: without checksum and position."""
         size = len(event) - (CHECKSUM_SIZE if self._has_checksums else 0)
         return HEADER.pack(*decode_event_header(event)._replace(size=size, log_pos=0)) + event[EVENT_HEADER_SIZE:size]
 
@@ -174,7 +173,6 @@ class RecordedDump:
         self._place = landmark, counts[landmark], gtid
 
     def place(self, side: str = "after") -> dict[str, object]:
-        """The keys of the place after, or at, what came last."""
         assert self._place is not None
         landmark, count, gtid = self._place
         number = "" if landmark in (*_IN_GROUP_ONCE, *_OPENING) else f" {count}"
@@ -196,8 +194,6 @@ class RecordedDump:
 
 
 class _LargeEvent:
-    """An event that comes in pieces, on its way to the log."""
-
     def __init__(self, first: bytes, has_checksum: bool) -> None:
         self._has_checksum = has_checksum
         self._first = first

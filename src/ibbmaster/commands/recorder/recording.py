@@ -1,8 +1,7 @@
 """What a recorder of sessions writes: the groups that came as a log, and what went wrong as a scenario.
 
-The log grows group by group; the scenario is written anew at changes and at intervals, and renamed
-into its place: what is there when the recorder is killed can be served. No call raises because of
-the disk: then the recording ends, and says so.
+The log grows group by group; the scenario is written anew at changes and at intervals, and renamed into its place: what
+a killed recorder leaves can be served. No call raises because of the disk: then the recording ends, and says so.
 """
 
 from __future__ import annotations
@@ -47,8 +46,6 @@ _ENDS = ("cut", "eof", "error")
 
 @dataclass(slots=True, kw_only=True)
 class RecordedFault:
-    """A fault that came once; `keys` are those of a scenario."""
-
     keys: dict[str, object]
     at: float
     dump: int | None = None  # its number
@@ -113,7 +110,6 @@ class Recording:
     # What came
 
     def now(self) -> float:
-        """Seconds since the first connection came."""
         return 0.0 if self._begun is None else time.monotonic() - self._begun
 
     def begin_connection(self, peer: str) -> int:
@@ -242,7 +238,6 @@ class Recording:
             )
 
     def has(self, gtid: Gtid) -> bool:
-        """Whether the log has a group, or begins after it."""
         seq_no = self._state.seq_no(gtid.domain_id, gtid.server_id)
         return seq_no is not None and gtid.seq_no <= seq_no
 
@@ -401,5 +396,4 @@ def profile_of_stream(version: str, shape: str) -> str:
 
 
 def _comment(text: str) -> str:
-    """A line that TOML skips, with escapes."""
     return f"# {toml_value(text)[1:-1]}" if not text.isprintable() else f"# {text}"

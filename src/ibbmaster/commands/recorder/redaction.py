@@ -79,7 +79,6 @@ def _as_long(literal: bytes) -> bytes:
 
 
 def _text_offset(event: bytes, event_type: int) -> int:
-    """The offset of the statement in an event; the end in an impossible one."""
     if event_type == EventType.ANNOTATE_ROWS:
         return EVENT_HEADER_SIZE
     if len(event) < EVENT_HEADER_SIZE + FIXED.size:

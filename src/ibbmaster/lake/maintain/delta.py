@@ -43,8 +43,6 @@ CLOSES = "closes".ljust(65, "_")  # whether an entry ends a version
 
 
 class DeltaLake:
-    """Delta tables, each in a directory."""
-
     def __init__(self, place: Path) -> None:
         self._place = place
 
@@ -110,7 +108,6 @@ class DeltaTarget:
             )
 
     def can_reshape(self, reshape: Reshape) -> bool:
-        """delta-rs adds columns; it cannot rename or drop them, nor widen types."""
         return not (reshape.renamed or reshape.dropped or reshape.widened)
 
     def _append(self, rows: pa.Table, reshape: Reshape, state: TableState) -> None:

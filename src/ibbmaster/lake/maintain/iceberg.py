@@ -324,7 +324,6 @@ def _commit(change: Transaction, state: TableState, old: Iterable[DataFile], new
 
 
 def _written(change: Transaction, rows: pa.RecordBatchReader) -> Iterator[DataFile]:
-    """Write rows as files of the future table; those of one file at a time are in memory."""
     from pyiceberg.io.pyarrow import bin_pack_record_batches, pyarrow_to_schema, write_file
     from pyiceberg.table import WriteTask
 
@@ -360,7 +359,6 @@ def _rows_of(change: Transaction, task: FileScanTask) -> pa.Table:
 
 
 def _range_of(rows: pa.Table, keys: Sequence[str]) -> BooleanExpression:
-    """A condition of rows with one of these keys, which leaves files out."""
     from pyiceberg.expressions import AlwaysTrue, And, GreaterThanOrEqual, LessThanOrEqual
 
     found: BooleanExpression = AlwaysTrue()

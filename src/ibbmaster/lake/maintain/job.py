@@ -150,7 +150,6 @@ class _Run:
                     yield found
 
     def _take_back(self) -> None:
-        """Remove a killed run's files without a commit."""
         if self._list.begun is not None:
             full_name, files = self._list.begun
             table = self._lake.table(full_name)
@@ -159,8 +158,7 @@ class _Run:
             self._list.begun = None
 
     def _maintain(self, name: TableName, full_name: str, rows: Kind) -> TableState:
-        """Bring a table to the log's end; returns its state. An error, whatever raises it, is a verdict on this table
-        alone."""
+        """Bring a table to the log's end; returns its state. Any error is a verdict on this table alone."""
         target = self._lake.table(full_name)
         state = replace(self._list.tables.get(full_name, TableState()), seen=self._source.end, is_gone=False)
         try:
@@ -218,7 +216,6 @@ class _Run:
 
 
 def _reason(error: Exception) -> str:
-    """In one line; of an unforeseen error with its kind."""
     text = " ".join(str(error).split())
     is_foreseen = isinstance(error, (IbbMasterError, ForeignChangeError, OSError))
     return text if is_foreseen and text else f"{type(error).__name__}: {text}"

@@ -57,7 +57,6 @@ def _key_of(table: TableVersion) -> set[int]:
 
 
 def _stays(old: TableColumn, new: TableColumn, type_then: str, type_now: str) -> bool:
-    """Whether each value, which is what it was, looks as it did."""
     if old.is_computed or new.is_computed:
         return (old.name, old.type, old.expression) == (new.name, new.type, new.expression)
     if old.type == new.type:

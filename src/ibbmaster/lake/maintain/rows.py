@@ -105,8 +105,6 @@ class Patched:
 
 
 class _Step(NamedTuple):
-    """A table stays, goes on by changes that patch it, or begins anew."""
-
     past: Past
     reshape: Reshape | None = None
     read: Read | None = None
@@ -130,7 +128,6 @@ class TableRows:
         """Its rows are never in doubt."""
 
     def reads(self, name: TableName, table: TableVersion, rows_at: str | None) -> Read | None:
-        """What `find` will read first, if anything."""
         step = self._step(name, table, rows_at)
         return None if step.is_none else step.read or self._whole_read(name, table, step.past)
 
@@ -216,7 +213,6 @@ class TableRows:
         return pa.RecordBatchReader.from_batches(schema, _noting(batches, faults))
 
     def _noted(self, name: TableName, table: TableVersion, fields: TableFields) -> pa.Table:
-        """Every version, followed row by row."""
         contents, periods = periods_of(self._source, name, table)
         rows = _rows(contents, (one.place for one in periods), table.shown, fields)
         found = pa.Table.from_batches(batches(fields, rows), arrow_schema(fields))
@@ -264,7 +260,6 @@ def rows_of(options: ReadOptions, table: TableVersion, *, has_history: bool = Fa
 
 
 def _noting(batches: Iterator[pa.RecordBatch], faults: list[Exception]) -> Iterator[pa.RecordBatch]:
-    """Notes the error that ends the batches, as libraries turn it into another."""
     try:
         with _uncertain():
             yield from batches

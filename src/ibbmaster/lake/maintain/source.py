@@ -107,7 +107,6 @@ class LogSource:
 
     @cached_property
     def statements(self) -> list[Logged]:
-        """All that the log says beyond rows, in order; without its dump's content."""
         found = logged_statements(self.options)
         if self.base_place is not None:
             start = just_before(self.base_place)
@@ -156,7 +155,6 @@ class LogSource:
             raise UncertainRowsError("", WITHOUT_BEGINNING)
 
     def generations(self, name: TableName) -> frozenset[int]:
-        """Each TRUNCATE begins one."""
         return frozenset(
             one.generation
             for called in ranges_of(self.history, name, self.end_place)
@@ -197,7 +195,6 @@ class LogSource:
         return None
 
     def version_at(self, name: TableName, place: SchemaPlace) -> TableVersion | None:
-        """None where unknown."""
         if self._known is not None and place < self.place_of(self._since):
             return None
         known = self.table_at(name, place)
@@ -267,7 +264,6 @@ class LogSource:
             return None
 
     def gather(self, reads: Iterable[Read]) -> None:
-        """Announce reads in order: tables then share scans."""
         self._gathered = SharedScan(self.options, [self._wanted(read) for read in reads], self._known)
 
     def changes(self, read: Read) -> pa.Table:
@@ -284,7 +280,6 @@ class LogSource:
 
 
 def _as_before(found: SchemaCatalog) -> SchemaCatalog:
-    """The tables at a log's end, for one that begins later, with places of its own."""
     tables = {name: dataclasses.replace(one, since=None) for name, one in found.tables.items()}
     for name, one in tables.items():
         if isinstance(one, TableVersion):

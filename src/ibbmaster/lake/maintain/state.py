@@ -46,7 +46,6 @@ class TableState:
         return f"{doubt_text(self.since, self.because)}; {has}"
 
     def doubted_since(self, gtid: str, reason: str) -> "TableState":
-        """The same with rows that may not be all."""
         return replace(self, since=gtid, because=reason, doubted=(gtid, reason))
 
     def as_json(self) -> dict[str, object]:

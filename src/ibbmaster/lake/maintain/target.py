@@ -75,8 +75,7 @@ class TargetTable(Protocol):
     def number(self) -> int:
         """How often a run has written the table."""
 
-    def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None:
-        """Replace all rows, and columns."""
+    def replace(self, rows: pa.RecordBatchReader, state: TableState) -> None: ...
 
     def can_reshape(self, reshape: Reshape) -> bool:
         """Whether rows get other columns without being written."""
@@ -97,8 +96,6 @@ class TargetTable(Protocol):
 class Lake(Protocol):
     """Where tables are."""
 
-    def table(self, full_name: str) -> TargetTable:
-        """One of them."""
+    def table(self, full_name: str) -> TargetTable: ...
 
-    def close(self) -> None:
-        """Close what is open."""
+    def close(self) -> None: ...

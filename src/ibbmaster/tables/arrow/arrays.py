@@ -48,7 +48,6 @@ def group_array(name: str, batch: EventBatch, rows: Any, kernels: Kernels) -> pa
 
 
 def place_array(groups: Any, rows: Any, column: GroupColumn) -> pa.Array:
-    """Places of groups; NULL for those of a running primary."""
     import pyarrow as pa
 
     is_nowhere = groups[rows, GroupColumn.FILE_NO] == NOWHERE.file_no
@@ -118,7 +117,6 @@ def timestamp_array(microseconds: Any, valid: Any = None, *, zone: str | None = 
 
 
 def fixed_array(kind: pa.DataType, numbers: Any, valid: Any) -> pa.Array:
-    """Numbers that have the bytes of an Arrow type."""
     import pyarrow as pa
 
     return pa.Array.from_buffers(kind, len(numbers), [bitmap(valid), pa.py_buffer(np.ascontiguousarray(numbers))])

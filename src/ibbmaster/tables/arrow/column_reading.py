@@ -79,7 +79,6 @@ def can_cast(found: str, wanted: str) -> bool:
 
 
 def size_of(reading: Reading) -> int:
-    """Bytes of a value, or of its length."""
     match reading.op:
         case RowOp.FLOAT:
             return 4

@@ -66,7 +66,6 @@ class _Scan:
         self._is_last_wanted = False
 
     def take_batch(self, batch: EventBatch) -> None:
-        """Look at a batch with at least one group."""
         groups, events = batch.groups, batch.events
         goes_on = bool(self._last) and groups[0, IDENTITY].tolist() == self._last[IDENTITY]
         wanted = groups[:, GroupColumn.FIRST_NUMBER] == 0  # a GTID event is the first
@@ -93,7 +92,6 @@ class _Scan:
                 self._take_map(batch.schema_place(number), _gtid(row), batch.event(number))
 
     def _maps_between(self, batch: EventBatch, statements: Any) -> Iterator[int]:
-        """The first of equal TABLE_MAP events between two statements."""
         types = batch.data[batch.events[:, EventColumn.START] + TYPE_OFFSET]
         maps = np.flatnonzero(types == EventType.TABLE_MAP)
         for part in np.split(maps, np.searchsorted(maps, statements)):

@@ -42,7 +42,6 @@ class EventBatch:
         return f"{row[GroupColumn.DOMAIN]}-{row[GroupColumn.SERVER]}-{number}"
 
     def place(self, group: int) -> str:
-        """A group and where it begins, for people."""
         row = self.groups[group]
         name = self.file_name(int(row[GroupColumn.FILE_NO]))
         return _place_text(self.gtid(group), name, int(row[GroupColumn.FILE_OFFSET]))
@@ -63,18 +62,15 @@ class EventBatch:
         return self.data[start : start + size].tobytes()  # type: ignore[no-any-return]
 
     def event_view(self, number: int) -> memoryview:
-        """An event, not copied."""
         start, size = self.events[number, EventColumn.START], self.events[number, EventColumn.SIZE]
         return memoryview(self.data[start : start + size])
 
     def of_groups(self, wanted: Any) -> "EventBatch":
-        """The events of `wanted` groups."""
         if wanted.all():
             return self
         return dataclasses.replace(self, events=self.events[wanted[self.events[:, EventColumn.GROUP]]])
 
     def of_chosen(self, chosen: Any) -> "EventBatch":
-        """As `of_groups`, without the other groups."""
         if chosen.all():
             return self
         events = self.events[chosen[self.events[:, EventColumn.GROUP]]]
@@ -92,7 +88,6 @@ class EventBatch:
 
 
 def wanted_groups(groups: Any, selection: GroupSelection) -> Any:
-    """For each group whether a selection takes it."""
     wanted = np.ones(len(groups), dtype=bool)
     domains = groups[:, GroupColumn.DOMAIN]
     timestamps = groups[:, GroupColumn.TIMESTAMP]
@@ -121,7 +116,6 @@ def is_before(groups: Any, position: LogPosition) -> Any:
 
 
 def in_group(error: Damage, group: EventGroup, file_name: Callable[[int], str]) -> Damage:
-    """The same error, naming the group."""
     if isinstance(error, FormatError):
         return type(error)(error.location, f"{error.problem} (in group {group.gtid})")
     if isinstance(error, ClassicFormatError):

@@ -137,8 +137,6 @@ def columns_of(task: ReadTask, kernels: Kernels) -> RowColumns:
 
 @dataclass(slots=True)
 class _Sums:
-    """Over the events of one group."""
-
     events: int = 0
     bytes: int = 0
     tables: dict[str, None] = field(default_factory=dict)  # a set in order
@@ -275,7 +273,6 @@ class ImageColumns(RowColumns):
         return np.array(table, dtype=bool).reshape(len(known), len(names))[which]
 
     def _text_array(self, column: Column, batch: EventBatch, rows: slice) -> pa.Array:
-        """NULL where an image has no value."""
         cells = self._cells.get(column.name)
         if cells is None:
             return pa.nulls(rows.stop - rows.start, pa.string())
@@ -298,8 +295,6 @@ def _maps(names: list[str], texts: list[pa.Array], present: Any) -> pa.MapArray:
 
 
 class EventColumns:
-    """A row for each event."""
-
     def __init__(self, task: ReadTask, kernels: Kernels) -> None:
         self._fields = task.fields
         self._kernels = kernels

@@ -58,13 +58,11 @@ class MapStore:
         self.variant_count += 1
 
     def known(self, open_tables: Any, is_other: Any = NO_TYPES) -> KnownTables:
-        """All of it, as kernels take it."""
         maps, variants = (self.maps, self.map_count, self._map_at), (self.variants, self.variant_count)
         return KnownTables(open_tables, self._store, *maps, *variants, is_other)
 
 
 def with_room(array: Any, size: int) -> Any:
-    """An array of at least this length; it doubles to grow."""
     while len(array) < size:
         array = np.concatenate([array, np.zeros_like(array)])
     return array

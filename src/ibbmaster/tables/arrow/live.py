@@ -94,8 +94,6 @@ def address(options: ReadOptions) -> PrimaryAddress:
 
 
 class LiveSource(GroupSource):
-    """The groups of a running primary; each range opens a connection."""
-
     def __init__(self, options: ReadOptions) -> None:
         self._primary = address(options)
         self._stages = live_stages(options)

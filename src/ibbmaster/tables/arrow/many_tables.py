@@ -74,7 +74,6 @@ class TablesTask:
 
     @property
     def first(self) -> ReadTask:
-        """The task of one table; they differ in name, fields and versions."""
         return next(iter(self.tasks.values()))
 
     @property
@@ -157,7 +156,6 @@ def _names(
     *,
     only_changed: bool,
 ) -> list[str]:
-    """The tables up to a place, by their names there."""
     found = set()
     for name in {str(table_name(seen.event)) for seen in maps if end is None or seen.place < end}:
         newest = selected_versions(of_table(options, name), history, end).newest(end)
@@ -230,7 +228,6 @@ class TableReaders:
         self._takers: dict[int, set[str]] = {}  # by number: the tables that may have had it in this range
 
     def record_batches(self, batch: EventBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
-        """The changes in a batch, each with the name of its table; errors as `RowColumns`."""
         for columns in self._columns.values():
             columns.begin(batch)
         for plain in self._plain.of(batch):
@@ -269,7 +266,6 @@ class TableReaders:
 
 
 def _may_mean(task: ReadTask, name: TableName) -> bool:
-    """Whether events that name a table so may mean that of a task, somewhere in its range."""
     if task.versions.are_of_one:
         return task.versions.may_mean(*name)
     return TableFilter(task.options.tables).takes(name)

@@ -41,7 +41,6 @@ COPY = "option."  # in front of a second copy of an option
 
 
 def option_fields(options: type) -> dict[str, Any]:
-    """The fields of a dataclass that are options, by the names of these."""
     return {one.metadata["name"]: one for one in dataclasses.fields(options) if one.metadata}
 
 
@@ -49,7 +48,6 @@ NAMES = (*option_fields(ReadOptions), *STAGES.values())
 
 
 def schema_options(schema: str | None, name_case: int | None) -> dict[str, str]:
-    """What the log does not say: tables, and how its server compares their names."""
     given = {} if schema is None else {"schema": schema}
     return given if name_case is None else {**given, "lowerCaseTableNames": str(name_case)}
 
@@ -129,7 +127,6 @@ def _stages(given: Mapping[str, str], *, is_live: bool) -> StageOptions:
 
 
 def _declarations(text: str | None, stages: StageOptions, name_case: NameCase | None) -> dict[str, dict[str, str]]:
-    """Declared tables, by their names after the stages."""
     case = name_case or NameCase.EXACT
     try:
         found = parse_declarations_option(text).items()
@@ -139,7 +136,6 @@ def _declarations(text: str | None, stages: StageOptions, name_case: NameCase | 
 
 
 def is_of_catalog(given: Mapping[str, str]) -> bool:
-    """Whether options are those of CREATE TABLE … USING."""
     return given.get("provider", "").lower() in FORMATS
 
 
@@ -162,7 +158,6 @@ def local_path(path: str) -> str:
 
 
 def _shown(value: str) -> str:
-    """For an error: a value pasted by mistake may be long."""
     return repr(value) if len(value) <= VALUE_TEXT_MAX else f"{value[:VALUE_TEXT_MAX]!r}..."
 
 
@@ -230,7 +225,6 @@ def list_of(value: str | None) -> tuple[str, ...]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """The inverse of `list_of`."""
     return ",".join("`" + name.replace("`", "``") + "`" for name in names)
 
 

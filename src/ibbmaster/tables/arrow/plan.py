@@ -85,7 +85,6 @@ def open_source(options: ReadOptions) -> GroupSource:
 
 
 def open_task(task: ReadTask) -> GroupSource:
-    """The log or the primary of a task; of traditional files only the one it reads."""
     log_range = task.log_range
     if isinstance(log_range, ClassicRange) and not task.options.stages:
         return ClassicBinlog.of_range(log_range)
@@ -147,7 +146,6 @@ def selected_versions(
 
 
 def ended(options: ReadOptions) -> ReadOptions:
-    """Options of a primary get an end that stays."""
     return options if options.host is None else live.ended(options)
 
 
@@ -221,7 +219,6 @@ def logged_schema(
 
 
 def end_of(gtid: str, options: ReadOptions, log: LogEngine) -> LogPosition:
-    """After a position."""
     places = locate(log, GtidPosition.parse(gtid), on_fault=damage_handler(is_strict=options.is_strict))
     return max(places.values(), default=LOG_START)
 
@@ -294,14 +291,12 @@ def shape_of(source: GroupSource, options: ReadOptions, name: str, find_maps: Fi
 
 
 def of_table(options: ReadOptions, name: str) -> ReadOptions:
-    """Options for one table."""
     return replace(options, table=name, tables=(name,))
 
 
 def _last_written(
     options: ReadOptions, versions: TableVersions, maps: Iterable[Sequence[SeenMap]]
 ) -> TableDecoder | None:
-    """Reads the table as the log has it last."""
     reader = RowReader(declarations=options.declarations, find_version=versions.at, means=versions.means)
     found = (last_decoder(seen, reader) for seen in maps)
     return next((one for one in found if one is not None), None)
@@ -360,7 +355,6 @@ def find_selection(options: ReadOptions, log: LogEngine) -> tuple[LogPosition, G
 
 
 def selection_of(options: ReadOptions, starts: tuple[tuple[int, LogPosition], ...] = ()) -> GroupSelection:
-    """The same without positions; domains begin at the places `starts`."""
     return GroupSelection(
         starts=starts, domains=options.domains, start_time=options.starting_time, end_time=options.ending_time
     )

@@ -41,7 +41,6 @@ def special(name: str) -> dict[str, str]:
 
 
 def option(name: str, kind: str = "", default: Any = None) -> Any:
-    """A field for option `name`; `options.READERS` reads this kind, or that of the default."""
     return field(default=default, metadata={"name": name, "kind": kind})
 
 

@@ -68,7 +68,6 @@ def read_task(task: ReadTask) -> Iterator[pa.RecordBatch]:
 
 
 def rows_of(task: ReadTask, begin: LogPosition = NOWHERE) -> Iterator[Row]:
-    """The rows of one range, of groups from `begin` on."""
     match task.options.granularity:
         case Granularity.PAGES:
             return _picked(task, _pages(task))
@@ -115,7 +114,6 @@ def _picked(task: ReadTask, rows: Iterator[dict[str, object]]) -> Iterator[Row]:
 
 
 def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
-    """A damaged page is an error, or left out if data loss is none."""
     for page_no, page in _verified_pages(task):
         chunks = list(page_chunks(page, file_no=task.log_range.file_no, page_no=page_no))
         yield {
@@ -129,7 +127,6 @@ def _pages(task: ReadTask) -> Iterator[dict[str, object]]:
 
 
 def _records(task: ReadTask) -> Iterator[dict[str, object]]:
-    """A row for each record that begins in the range."""
     file_no = task.log_range.file_no
     with closing(open_disk(task.options.path)) as disk:
         pages = PageReader(disk)
@@ -289,7 +286,6 @@ class _Groups:
         yield tuple(row[name] for name in self._names)
 
     def _changes(self, group: EventGroup, head: dict[str, object]) -> Iterator[Row]:
-        """A row an image, which has both images of an update."""
         number = 0
         for schema, change in self._reader.changes(group_events(group), group.start):
             row = head | {

@@ -190,7 +190,6 @@ class RowColumns:
         return iter(())
 
     def _goes_on(self, batch: EventBatch) -> bool:
-        """Whether the first group is the last one of the batch before."""
         if not len(batch.groups):
             return False
         is_same = bool(len(batch.events)) and batch.identity(0) == self._last_group
@@ -247,7 +246,6 @@ class RowColumns:
         self._state[RowField.ROWS] = 0
 
     def _complete(self, count: int) -> None:
-        """Give images after an update the values of those before it."""
         if not any(self._tables.completed):
             return
         after = np.flatnonzero(self._row_kinds[:count] & (1 << KIND_BITS) - 1 == UPDATE_AFTER)
@@ -317,7 +315,6 @@ class RowColumns:
         return {}
 
     def _numbers(self, batch: EventBatch, groups: Any) -> Any:
-        """The number of each row in its group."""
         starts = np.flatnonzero(np.concatenate([[True], groups[1:] != groups[:-1]]))
         lengths = np.diff(np.append(starts, len(groups)))
         numbers = np.arange(len(groups)) - np.repeat(starts, lengths)
@@ -328,7 +325,6 @@ class RowColumns:
         return numbers
 
     def _own_array(self, field: ShapeField, batch: EventBatch, rows: slice, halves: Any) -> pa.Array:
-        """A column of the table's shape, wherever this version has it."""
         import pyarrow as pa
 
         kind = arrow_type(field.type)
@@ -364,7 +360,6 @@ class RowColumns:
         return found
 
     def _input_values(self, origin: ColumnOrigin, batch: EventBatch, rows: slice) -> list[Value]:
-        """A column as the reference has it, to compute others from."""
         name = None if origin.number is None else self._names.get(origin.number)
         if name is None:
             return [origin.fill] * (rows.stop - rows.start)
@@ -394,7 +389,6 @@ class RowColumns:
         return pa.array(cells, lists.type)
 
     def _cell_array(self, cells: ColumnCells, batch: EventBatch, rows: slice) -> pa.Array:
-        """Cells of the column's own type."""
         import pyarrow as pa
 
         kind, slot, column = arrow_type(cells.type), cells.slot, cells.column
@@ -417,7 +411,6 @@ class RowColumns:
         return self._slow_array(cells, batch, rows)
 
     def _slow_array(self, cells: ColumnCells, batch: EventBatch, rows: slice) -> pa.Array:
-        """Reads values one by one, equal ones once."""
         import pyarrow as pa
 
         encoded = self._encoded(cells.slot, rows, cells.reading, batch)
@@ -432,7 +425,6 @@ class RowColumns:
         return pa.array(found, arrow_type(cells.type)).take(encoded.indices)
 
     def _encoded(self, slot: int, rows: Any, reading: Reading, batch: EventBatch) -> pa.DictionaryArray:
-        """Stored values, equal ones once."""
         import pyarrow as pa
 
         values, more, valid = self._values[slot, rows], self._values[slot + 1, rows], self._valid[slot, rows]

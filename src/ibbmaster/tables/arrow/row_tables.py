@@ -36,8 +36,6 @@ class ColumnCells(NamedTuple):
 
 
 class TableCells:
-    """The columns of a version of a table that are read."""
-
     def __init__(
         self, decoder: TableDecoder, shape: TableShape | None, fields: list[ShapeField], zero_dates: ZeroDates
     ):
@@ -169,7 +167,6 @@ class RowTables(MapStore):
         return [name for name, origin in self.cells_of(row).origins.items() if not origin.is_told(present)]
 
     def _add_steps(self, row: int, decoder: TableDecoder, present: bytes) -> tuple[int, int]:
-        """The first step of an image with these columns, and how many."""
         first = self._step_count
         bits = int.from_bytes(present, "little")
         cells = self.cells_of(row).cells

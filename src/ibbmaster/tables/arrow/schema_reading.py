@@ -75,7 +75,6 @@ def declared_schema(declarations: Mapping[str, Declaration]) -> SchemaCatalog:
 
 
 def declared_texts(declarations: Mapping[str, Declaration]) -> dict[TableName, str]:
-    """The CREATE TABLE of each table that is declared as a whole."""
     texts = {}
     for name, declaration in declarations.items():
         table = parse_table_name(name)
@@ -85,7 +84,6 @@ def declared_texts(declarations: Mapping[str, Declaration]) -> dict[TableName, s
 
 
 def schema_of_texts(texts: Mapping[TableName, str]) -> SchemaCatalog:
-    """Tables by their CREATE TABLE, as if there when the log began."""
     history = SchemaHistory()
     for (database, _), text in texts.items():
         history.add(SchemaPlace(LOG_START, 0), "", 0, LoggedStatement(text, database, 0, 0, True))

@@ -52,7 +52,6 @@ def field_name(column: str) -> str:
 
 
 def own_name(field: str) -> str:
-    """The inverse of `field_name`."""
     return field[1:] if field.startswith("__") and _is_taken(field) else field
 
 
@@ -77,8 +76,6 @@ def pick(fields: Sequence[ShapeField], columns: Sequence[str]) -> tuple[ShapeFie
 
 
 class TableFields(tuple[ShapeField, ...]):
-    """The columns of the DataFrame of one table, read in this `shape`."""
-
     shape: TableShape
 
     @classmethod

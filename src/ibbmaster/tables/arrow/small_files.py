@@ -151,7 +151,6 @@ class _SmallFiles:
             yield from self._collected()
 
     def _past(self) -> Iterator[EventBatch]:
-        """Let the reference read the rest of the kernel's file; go on in the block with the next."""
         file_no, page = self._file_no(), int(self._room.state[Field.PAGE])
         first, behind = bisect_left(self._file_nos, file_no), bisect_right(self._file_nos, file_no)
         start = (self._page_nos[first] + page - first) * PAGE_SIZE + int(self._room.state[Field.OFFSET])
@@ -192,7 +191,6 @@ class _SmallFiles:
         return self._file_nos[min(int(self._room.state[Field.PAGE]), self._pages - 1)]
 
     def _place(self, first: int) -> None:
-        """Give groups from a row on their places in files, instead of the block."""
         groups = self._room.groups[first : self._room.count]
         file_nos, page_nos = np.array(self._file_nos, dtype=np.int64), np.array(self._page_nos, dtype=np.int64)
         for number, offset in (

@@ -51,7 +51,7 @@ def staged_log(options: ReadOptions, log: LogEngine) -> LogEngine:
 
 def live_stages(options: ReadOptions) -> list[GroupTransform]:
     """For groups of a primary: they leave every group, so that each has its number. Raises ConfigurationError: an
-    option cannot be used."""
+    option is unusable."""
     case = options.name_case or NameCase.EXACT
     keeps = options.granularity not in _SHOWS_EMPTY
     return [
@@ -78,17 +78,14 @@ def with_spans(options: ReadOptions, log: LogEngine) -> ReadOptions:
 
 
 def history_cache_of(options: ReadOptions) -> HistoryCache:
-    """The history after stages belongs to this reader alone."""
     return HistoryCache(place(options.path), is_written=False, keeps=not options.stages)
 
 
 def option_names() -> dict[str, str]:
-    """The names of stages as DataFrame options, by their names in Python."""
     return {name: _camel(name.strip("_").split("_")) for name, *_ in stage_options()}
 
 
 def named_as_options(error: ConfigurationError) -> ConfigurationError:
-    """The same error, with stages called as options."""
     names = set(option_names().values())
 
     def named(found: re.Match[str]) -> str:

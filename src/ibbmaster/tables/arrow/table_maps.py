@@ -20,8 +20,6 @@ FEW = 100  # events: a plan of these needs no `pyarrow.compute`, 0.05 s
 
 
 class SeenMap(NamedTuple):
-    """At the place of the last equal event."""
-
     place: SchemaPlace
     event: bytes
 
@@ -38,7 +36,6 @@ def seen_maps(batches: Iterable[EventBatch], boundaries: Sequence[SchemaPlace], 
 
 
 def seen_maps_by_reference(groups: Iterable[EventGroup], boundaries: Sequence[SchemaPlace]) -> list[SeenMap]:
-    """As `seen_maps`, group by group."""
     found: dict[tuple[int, bytes], SeenMap] = {}
     for group in groups:
         for number, event in enumerate(group_events(group)):
@@ -61,7 +58,6 @@ def _note(found: dict[tuple[int, bytes], SeenMap], boundaries: Sequence[SchemaPl
 
 
 def _between(batch: EventBatch, numbers: Any, boundaries: Sequence[SchemaPlace]) -> Iterator[Any]:
-    """Events of a batch, divided at boundaries."""
     start = 0
     while start < len(numbers):
         passed = bisect.bisect_right(boundaries, batch.schema_place(numbers[start]))

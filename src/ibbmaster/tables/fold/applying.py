@@ -114,7 +114,6 @@ class EventFold:
         return self._versions[key]
 
     def contents_now(self, table: TableVersion) -> TableContents:
-        """The rows of a table at the current event."""
         contents = self.tables.get(table.generation)
         if contents is None:
             contents = self.tables[table.generation] = TableContents(self.kept, table.generation, table, self.layouts)
@@ -137,7 +136,6 @@ class EventFold:
             self.doubt(contents, reason)
 
     def _change(self, mapped: MappedTable, event: bytes, first: int = 0) -> None:
-        """Apply a row event, from the row on at `first`."""
         contents = mapped.contents
         if contents.table.is_versioned:
             contents.ends = self._ends_of(event)
@@ -196,7 +194,6 @@ class EventFold:
         self._statement = None
 
     def _note_temporary(self, statement: LoggedStatement, effects: Sequence[Effect]) -> None:
-        """Temporary tables come and go, and hide others of their names from their session."""
         own = self._header.server_id, statement.thread_id
         if self._temporary:
             named = {word.lower() for word in re.findall(r"\w+", statement.text)}
@@ -298,7 +295,6 @@ class EventFold:
             self.doubt(contents, doubted.reason)
 
     def doubt(self, contents: TableContents, reason: str) -> None:
-        """From here on all rows of a table are unknown."""
         if contents.unknown is None or contents.is_open:
             contents.forget(UnknownRows(self._gtid, reason), is_open=False)
 

@@ -55,7 +55,6 @@ class FollowedTables:
         self._followed: dict[tuple[str, str], Children] = {}
 
     def forget(self) -> None:
-        """A statement may have changed tables."""
         self._children = None
         self._followed.clear()
 
@@ -72,7 +71,6 @@ class FollowedTables:
         return False
 
     def _leading_to_wanted(self, table: TableVersion, place: SchemaPlace, passed: frozenset[int]) -> frozenset[int]:
-        """The tables from this one on whose foreign keys change kept rows."""
         found: frozenset[int] = frozenset()
         passed |= {table.generation}
         for child, _ in self._children_named(table.database, table.name, place):
@@ -122,7 +120,6 @@ class FoldedTables(Protocol):
 
 
 def referred_columns(children: Children) -> set[str]:
-    """In lower case."""
     return {name.lower() for _, key in children for name in key.parent_columns}
 
 
@@ -186,7 +183,6 @@ def cascade(tables: FoldedTables, parent: TableVersion, changes: Sequence[Foreig
 
 
 def doubt_below(tables: FoldedTables, parent: TableVersion) -> None:
-    """Doubt the rows of a parent's children, and of theirs."""
     work, seen = [parent], {parent.generation}
     while work:
         table = work.pop()
@@ -232,7 +228,6 @@ class _Cascade:
                 raise InexactRowsError(f"the values of its column {column.column.name} are not known")
 
     def apply(self, changes: Sequence[ForeignChange]) -> list[ForeignChange]:
-        """Change the rows of the child; returns these changes."""
         found = []
         for change in changes:
             rule = self._key.on_delete if change.after is None else self._key.on_update
@@ -269,7 +264,6 @@ class _Cascade:
         )
 
     def _rows(self, wanted: Sequence[bytes]) -> Iterator[list[bytes | None]]:
-        """The rows that refer to a parent's values, in the columns of now."""
         contents = self._contents
         parts = [alike_part(self._layout.columns[place]) for place in self._places]
         value = _reference(parts, wanted)

@@ -13,8 +13,6 @@ from .stored import StoredColumn, StoredLayout
 
 
 class ColumnExpression(NamedTuple):
-    """A generated column, by places of a layout."""
-
     place: int
     column: StoredColumn
     sources: frozenset[int]  # places of columns that it may name

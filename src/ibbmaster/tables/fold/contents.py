@@ -78,7 +78,6 @@ class TableContents:
         self.kept.digest_of[self.number] = self._digest_at
 
     def fork(self, kept: KeptRows) -> "TableContents":
-        """The same, to go on from independently."""
         return TableContents(
             kept,
             self.number,
@@ -99,7 +98,6 @@ class TableContents:
 
     @property
     def has_rows(self) -> bool:
-        """Whether something is known of a row, or in doubt."""
         return self.kept.has(self.number) or bool(self.doubts)
 
     @property
@@ -115,7 +113,6 @@ class TableContents:
         return ROW in self.doubts.rows.get(key, ()) or (self.unknown is not None and key not in self.doubts.absent)
 
     def unknown_of(self, key: bytes) -> set[int]:
-        """The columns with unknown values in a kept row."""
         return {*self.unknown_columns, *self.doubts.rows.get(key, ())}
 
     def unknown_in(self, interval: Interval, columns: Collection[int]) -> UnknownRows | None:
@@ -126,7 +123,6 @@ class TableContents:
         return next((one[column] for one in found for column in (ROW, *columns) if column in one), None)
 
     def _is_one_known(self, interval: Interval) -> bool:
-        """Whether an interval has a single key, known to have a row or none."""
         first, end = interval
         if end is None or end != successor(first):
             return False
@@ -148,7 +144,6 @@ class TableContents:
         self.kept.drop(self.number)
 
     def doubt_more(self, reason: UnknownRows) -> None:
-        """The table may have more rows than the known ones."""
         if not self.is_keyed:
             self.forget(reason, is_open=False)
         elif self.unknown is None:
@@ -161,7 +156,6 @@ class TableContents:
     def lose_values(
         self, layout: StoredLayout, row: StoredRow, columns: Collection[StoredColumn], what: str, gtid: str
     ) -> None:
-        """Generated columns of a row have unknown values."""
         for column in columns:
             reason = UnknownRows(gtid, no_value(what, column))
             plan = None if self.table.is_versioned else self.key_plan(layout)
@@ -190,7 +184,6 @@ class TableContents:
     # Keys and values --------------------------------------------------------------------------
 
     def key_plan(self, layout: StoredLayout) -> KeyPlan | None:
-        """None without a key."""
         if layout.number not in self._plans:
             self._plans[layout.number] = key_plan(self.table, layout)
         return self._plans[layout.number]
@@ -232,7 +225,6 @@ class TableContents:
         raise InexactRowsError(f"a value of column {new.column.name} cannot be changed: {problem}")
 
     def values_at(self, place: int) -> list[bytes | None]:
-        """As `values_in`, in the columns of now."""
         return self.values_in(self.layouts.add(own_columns(self.table)), place)
 
     def _digest(self, layout: StoredLayout, image: bytes, spans: Sequence[Span]) -> bytes:
@@ -256,7 +248,6 @@ class TableContents:
         return self._digest(layout, image, layout.spans(image)[0])
 
     def find(self, layout: StoredLayout, row: StoredRow) -> int | None:
-        """Where a row is kept, by an image with its key, or all that is not generated."""
         plan = self.key_plan(layout)
         if plan is None:
             return self.kept.place_of(self.number, self._digest(layout, *row))
@@ -391,7 +382,6 @@ class TableContents:
             self.delete(layout, [layout.row(self.values_at(place)) for place in some])
 
     def clear(self, gtid: str = "") -> None:
-        """A group removes all rows."""
         self.cleared_by = gtid
         self.unknown, self.is_open = None, False
         self.doubts.clear()
@@ -434,7 +424,6 @@ class TableContents:
                     self.lose_column(column.id, UnknownRows(gtid, f"ADD COLUMN: {error}"))
 
     def _rewrite(self, changing: RowConversion) -> None:
-        """Make images and keys of all rows anew."""
         layout = self.layouts.add(changing.columns)
         wanted = [one for one in self.computed_of(layout) if one.column.id in changing.computed]
         places = [place for _, place in self.kept.all_rows(self.number)]

@@ -84,7 +84,6 @@ class FastRowFold(RowFold):
     # What changes of rows are collected for ---------------------------------------------------
 
     def map_at(self, event: bytes, gtid: str, place: SchemaPlace) -> MappedTable | None:
-        """The table of a TABLE_MAP, if its rows are kept."""
         self._gtid = gtid
         return self._map(event, place.position, place.event_no)
 
@@ -106,7 +105,6 @@ class FastRowFold(RowFold):
         self._apply_other(event, xid_text(head), {})
 
     def is_wanted(self, mapped: MappedTable | None) -> bool:
-        """Whether row events of a table do anything."""
         if mapped is None:
             return False
         contents, table = mapped.contents, mapped.contents.table
@@ -175,7 +173,6 @@ class _Changes:
         self._fold.expect_room()
 
     def _wanted(self, batch: EventBatch, start: LogPosition, end: LogPosition) -> Any:
-        """Which groups are applied here and now."""
         groups, events, base = batch.groups, batch.events, self._fold.base
         wanted = ~is_before(groups, start) & is_before(groups, end)
         if base is not None:
@@ -264,7 +261,6 @@ class _Changes:
         self._pass(number)
 
     def _pass(self, number: int) -> None:
-        """Go on after an event that may have changed tables."""
         self._state[RowField.EVENT], self._state[RowField.OFFSET] = number + 1, 0
         if self._fold.has_forgotten:
             if self._state[RowField.OPEN]:
@@ -312,7 +308,6 @@ class _Changes:
         return first, len(present), second, len(after), first_part, second_part, len(key), layout.number
 
     def _add_image(self, mapped: MappedTable, places: list[int], key: list[tuple[int, bool]]) -> tuple[int, int]:
-        """The first column of an image, and the first part of its key."""
         first, first_part = self._column_count, self._part_count
         self._column_count += len(places)
         self._part_count += len(key)
@@ -346,7 +341,6 @@ class _Changes:
         state[RowField.ROWS] = state[RowField.OUT] = 0
 
     def _keep_of(self, row: int, chosen: Any, places: Any) -> None:
-        """Keep one table's changes, at the places `chosen`."""
         mapped = self._mapped[row]
         assert mapped is not None
         contents = mapped.contents

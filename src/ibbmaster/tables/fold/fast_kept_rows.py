@@ -61,7 +61,6 @@ class FastKeptRows(KeptRows):
                 self._change_in_file(number, changes)
 
     def append(self, number: int, places: Any) -> None:
-        """Add rows without a key."""
         if not self.is_sorted(number):
             self.add(number, [self.digest_of[number](place) for place in places.tolist()], places.tolist())
             return
@@ -105,7 +104,6 @@ class FastKeptRows(KeptRows):
         return (self.insert if op == ChangeOp.INSERT else self.move)(number, keys, places)
 
     def _make(self, number: int) -> None:
-        """Keep a table as the reference does."""
         found = self._conclude(number) if self._has_arrays(number) else None
         is_moved = self._sorted.pop(number, None) is not None
         super()._make(number)

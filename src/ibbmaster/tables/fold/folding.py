@@ -66,7 +66,6 @@ class RowFold(EventFold):
         self._is_loaded = base is None
 
     def fork(self) -> Self:
-        """The same, to go on from independently."""
         other = self._like(self.kept.fork())
         other._is_loaded = self._is_loaded
         other.layouts = self.layouts
@@ -81,7 +80,6 @@ class RowFold(EventFold):
         return type(self)(self._engine, self._timeline, kept, self.position, *settings)
 
     def close(self) -> None:
-        """Forget all of it."""
         self.kept.close()
 
     def advance(self, end: LogPosition) -> None:
@@ -112,7 +110,6 @@ class RowFold(EventFold):
                 self.position = group.end
 
     def contents_of(self, table: TableVersion) -> TableContents:
-        """The rows of a table at `position`."""
         self._versions.clear()
         found = self.contents_now(table)
         self.kept.conclude()
@@ -160,7 +157,6 @@ class RowFold(EventFold):
         self.expect_room()
 
     def prepare(self, gtid_event: bytes, start: LogPosition) -> None:
-        """A group takes effect only with its XA COMMIT."""
         self._prepared[xid_text(gtid_event) or ""] = start
 
     def expect_room(self) -> None:
@@ -202,7 +198,6 @@ class RowFold(EventFold):
             self._take_all(self._statements.take(lost, self._place))
 
     def _state(self, statement: LoggedStatement, xid: str | None, touched: dict[int, int]) -> None:
-        """What a statement does beyond the row events beside it."""
         if statement.text.strip(" \n;").upper() in ("BEGIN", "COMMIT"):
             return
         cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)

@@ -41,13 +41,11 @@ class KeptRows:
         self._all_places: tuple[int, array[int]] | None = None
 
     def fork(self) -> Self:
-        """The same, to go on from independently."""
         database = temporary_database()
         self._database.backup(database)
         return type(self)(self.rows, database)
 
     def close(self) -> None:
-        """Forget all of it."""
         self._database.close()
 
     def conclude(self) -> None:
@@ -81,7 +79,6 @@ class KeptRows:
         return sum(len(self.rows.read(place)[1]) for place in self.places(number))
 
     def numbers(self) -> list[int]:
-        """The tables that may have rows."""
         return [int(name[1:]) for name in self._tables if name[0] == "r"]
 
     def drop(self, number: int) -> None:
@@ -136,7 +133,6 @@ class KeptRows:
     # Rows without a key -----------------------------------------------------------------------
 
     def add(self, number: int, digests: Sequence[bytes], places: Sequence[int]) -> None:
-        """Add rows after all others."""
         self._make_digests(number)
         (last,) = self._database.execute(f"SELECT max(key) FROM r{number}").fetchone()
         first = 1 + (0 if last is None else int.from_bytes(last, "big"))
@@ -168,7 +164,6 @@ class KeptRows:
         return True
 
     def place_of(self, number: int, digest: bytes) -> int | None:
-        """Where the first row with a digest is."""
         key = self._of_digest(number, digest)
         return None if key is None else self.place(number, key)
 
@@ -194,7 +189,6 @@ class KeptRows:
     def places(
         self, number: int, interval: Interval = EVERYTHING, *, is_descending: bool = False, limit: int | None = None
     ) -> Iterator[int]:
-        """The rows with keys in an interval, in order."""
         if f"r{number}" not in self._tables:
             return
         order = " DESC" if is_descending else ""
@@ -234,7 +228,6 @@ class KeptRows:
         return new
 
     def all_rows(self, number: int) -> Iterable[tuple[bytes, int]]:
-        """Key and place of each row, in order."""
         if f"r{number}" not in self._tables:
             return ()
         return self._database.execute(f"SELECT key, place FROM r{number} ORDER BY key")

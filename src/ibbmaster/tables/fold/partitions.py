@@ -184,7 +184,6 @@ def _listed(keys: Sequence[Compute], bounds: Sequence[tuple[str, list[tuple[obje
 
 
 def _ordered(values: Iterable[object]) -> list[tuple[int, Any]]:
-    """As partitions are ordered, NULL first."""
     return [(0, 0) if one is None else (2, 0) if one is _MAXVALUE else (1, one) for one in values]
 
 

@@ -127,7 +127,6 @@ class RowConversion:
         self._find_recomputed(old, new)
 
     def retyped(self) -> list[StoredColumn]:
-        """The columns whose stored values are wrong now."""
         return [one for one in self.columns if one.id in self._old and not is_shown_alike(self._old[one.id], one)]
 
     def _find_recomputed(self, old: TableVersion, new: TableVersion) -> None:
