@@ -10,12 +10,10 @@ NAMES = ("t", "u")
 
 
 def random_log(rng: random.Random, path: Path, *, doubts: bool = True, swaps: bool = True) -> Path:
-    """A log of `random_items`."""
     return write_log(path, *random_items(rng, doubts=doubts, swaps=swaps))
 
 
 def random_items(rng: random.Random, *, doubts: bool = True, swaps: bool = True) -> list[Item]:
-    """Rows of two tables come and go between statements that change, move and doubt them."""
     steps: list[Item] = [f"CREATE TABLE {name} (id INT PRIMARY KEY, a INT)" for name in NAMES]
     shapes = {name: {"id": "int", "a": "int"} for name in NAMES}
     keys: dict[str, dict[int, int]] = {name: {} for name in NAMES}

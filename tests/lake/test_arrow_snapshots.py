@@ -176,7 +176,6 @@ def test_a_history_that_takes_too_much_memory_is_refused(small_log, tmp_path, mo
 
 
 def tables_of(log):
-    """The tables with a primary key that a log knows at its end, with the names of its columns."""
     from ibbmaster.tables.arrow.plan import history_of
 
     for table in history_of(log.read_options(), log.engine).at().tables.values():
@@ -284,7 +283,6 @@ def test_snapshots_are_the_tables_that_the_server_had(imported, capture, tmp_pat
 
 
 def declarations_of(capture):
-    """The tables that have names for their columns, with what CREATE TABLE says of them."""
     declared, changed = {}, set()
     for event in raw_events(CLASSIC / capture):
         if (created := created_table(event)) is not None:

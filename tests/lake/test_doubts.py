@@ -26,8 +26,6 @@ CREATE_U = "CREATE TABLE u (id INT PRIMARY KEY, a INT)"
 
 @pytest.fixture
 def log(tmp_path):
-    """Writes a log, or goes on with it, of statements, events, and groups of both."""
-
     def write(*items, first=1):
         groups = [[item] if isinstance(item[0], bytes) else item for item in items]
         return str(write_log(tmp_path / "log", *groups, first=first))
@@ -56,7 +54,6 @@ EMPTYING = {
 
 
 def found_in(path, **given):
-    """The statements of a log, by this process alone."""
     options = parse_options({"path": path, "granularity": "groups", **given})
     return [one for task in plan_tasks(options, find_fields(options)) for one in statements_of(task)]
 

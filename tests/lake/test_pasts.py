@@ -29,7 +29,6 @@ def told(*statements: str, table: str = "t", has_rows_before: bool = False, decl
 
 
 def cuts(past: Past) -> list[int]:
-    """The groups in which a table was emptied."""
     return [cut.place[1] + 1 for cut in past.cuts]
 
 

@@ -72,7 +72,6 @@ def random_steps(rng: random.Random) -> tuple[list[Step], list[int], list[tuple]
 
 
 def seeded(count: int):
-    """Random numbers whose seed is printed, so often."""
     for _ in range(count):
         seed = random.randrange(1 << 32)
         print(f"seed {seed}")
@@ -98,7 +97,6 @@ def truncations(cuts: list[int]) -> list[Truncation]:
 
 
 def plain(rows: pa.Table) -> list[tuple]:
-    """Versions with the moments of their groups, which have the same numbers."""
     for row in rows.to_pylist():
         assert row["_gtid_to"] == (row["_valid_to"] and f"0-1-{int(row['_valid_to'].timestamp())}")
     return [
@@ -145,7 +143,6 @@ def test_changes_that_are_not_enough_or_contradict_each_other_are_refused(steps)
 
 
 def mutated(rng: random.Random, steps: list[Step]) -> list[Step]:
-    """The same changes, of which perhaps one is missing, twice there, or another one's."""
     changes = [steps[n : n + 2] if one[1] == "update_preimage" else [one] for n, one in enumerate(steps)]
     changes = [one for one in changes if one[0][1] != "update_postimage"]
     if changes and rng.random() < 0.6:
@@ -221,7 +218,6 @@ def rows_or_none(changes: pa.Table) -> list[dict] | None:
 
 
 def applied(before: dict, found) -> dict:
-    """Rows by their key, with what changes make of them."""
     rows = dict(before)
     for number, row in enumerate(found.rows.to_pylist()):
         key = tuple(row[name] for name in OF_TWO.keys)

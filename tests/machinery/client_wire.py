@@ -32,15 +32,13 @@ def answer_ed25519(password: str, nonce: bytes) -> bytes:
 
     r = bindings.crypto_core_ed25519_scalar_reduce(hashlib.sha512(prefix + nonce).digest())
     commitment = auth._multiply_base(r)
-    challenge = hashlib.sha512(commitment + public_key + nonce).digest()
-    k = bindings.crypto_core_ed25519_scalar_reduce(challenge)
+    k = bindings.crypto_core_ed25519_scalar_reduce(hashlib.sha512(commitment + public_key + nonce).digest())
     reduced_scalar = bindings.crypto_core_ed25519_scalar_reduce(scalar + bytes(32))
     s = bindings.crypto_core_ed25519_scalar_add(r, bindings.crypto_core_ed25519_scalar_mul(k, reduced_scalar))
     return commitment + bytes(s)
 
 
 def encode_login(login: handshake.LoginRequest | handshake.TlsRequest) -> bytes:
-    """The payload of a client's login, or of its request for TLS."""
     capabilities = login.capabilities
     extended = 0 if capabilities & Capability.MYSQL else capabilities >> EXTENDED_SHIFT
     fixed = handshake._LOGIN_FIXED.pack(
@@ -155,7 +153,6 @@ _BARE = {
 
 
 def encode_command(command: commands.AnyCommand) -> bytes:
-    """The payload of a command, as a client sends it."""
     if isinstance(command, commands.UnsupportedCommand | commands.MalformedCommand):
         return bytes((command.code,))
     code, rest = _parts(command)

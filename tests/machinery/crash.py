@@ -60,7 +60,6 @@ class Judge:
         return [] if self._workload is None else list(self._workload.log)
 
     def begin(self) -> Workload:
-        """The workload, without a step made, and with operations that are not judged."""
         workload = self._workload = Workload(
             self.disk, self._rng, self.options, oracle=self._oracle, make_store=self._make_store
         )
@@ -189,7 +188,6 @@ def judge_seed(seed: int) -> int:
 
 
 def main() -> None:
-    """Judge seed after seed until so many states were seen; ends with 1 at the first that is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.machinery.crash", description=main.__doc__)
     parser.add_argument("--states", type=int, default=1_000_000, help="how many states (default: %(default)s)")
     add_campaign_options(parser, "judge")

@@ -18,8 +18,6 @@ def check_size(name: str, size: int) -> None:
 
 
 class MemoryFiles(ABC):
-    """What disks in memory have in common: all of their files is there to be read."""
-
     @abstractmethod
     def read(self, name: str, offset: int, size: int) -> bytes: ...
 
@@ -105,7 +103,6 @@ class MemoryDisk(MemoryFiles):
         del self.files[name]
 
     def place(self, changes: Iterable[PageChange], *, size_pages: int) -> None:
-        """Put what an `Appender` placed into its pages, each with a right checksum."""
         for change in changes:
             name = format_file_name(change.file_no)
             if name not in self.files:

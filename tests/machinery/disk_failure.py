@@ -30,7 +30,6 @@ class DiskFailure:
 
     @classmethod
     def draw(cls, rng: random.Random) -> DiskFailure:
-        """An error that is final, or a disk that has no room for some calls."""
         if rng.random() < 0.25:
             return cls(NEED_ROOM, rng.randrange(1, CALLS_MAX["write"]), rng.randrange(1, FULL_TIMES_MAX), DiskFullError)
         verb = rng.choice(FINAL_VERBS)

@@ -34,7 +34,6 @@ def new_group(
 
 
 def split_events(data: bytes) -> Iterator[bytes]:
-    """Events that stand one behind the other."""
     offset = 0
     while offset < len(data):
         size = int.from_bytes(data[offset + 9 : offset + 13], "little")
@@ -43,7 +42,6 @@ def split_events(data: bytes) -> Iterator[bytes]:
 
 
 def event_offsets(data: bytes) -> list[int]:
-    """Where the events of a traditional file begin."""
     return list(itertools.accumulate(map(len, split_events(data[4:])), initial=4))[:-1]
 
 
@@ -59,21 +57,17 @@ def group_events(data: bytes) -> Iterator[bytes]:
 
 
 def groups_of(reader: EventGroups) -> list[tuple[Gtid | None, bytes]]:
-    """GTID and bytes of every group that a reader gives from here on."""
     groups = iter(reader.next_group, None)
     return [(group.gtid, b"".join(map(bytes, (group.gtid_event, *group.body)))) for group in groups]
 
 
 def groups_behind(engine: LogEngine, position: str = "") -> list[tuple[Gtid | None, bytes]]:
-    """Those that a reader gets who begins at a position."""
     return groups_of(engine.groups(engine.seek(GtidPosition.parse(position))))
 
 
 def numbers_of(reader: EventGroups) -> list[int]:
-    """The sequence numbers of the groups that a reader gives from here on."""
     return [group.gtid.seq_no for group in iter(reader.next_group, None) if group.gtid is not None]
 
 
 def numbers_in(engine: LogEngine) -> list[int]:
-    """Those of all groups of a log."""
     return numbers_of(engine.groups(engine.start_of_file()))

@@ -30,7 +30,6 @@ def is_whole(seq_no: int, body: bytes) -> bool:
 
 
 def feed(log: ibbmaster.WritableLog, rng: random.Random) -> None:
-    """Feed forever, one group after the other, in all the ways there are."""
     latest = log.state.latest(0)
     seq_no = 0 if latest is None else latest.seq_no
     for xid in log.prepared:

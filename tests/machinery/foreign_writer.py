@@ -37,7 +37,6 @@ class _Server:
     state: GtidState = field(default_factory=GtidState)
 
     def next_group(self, size: int) -> tuple[Gtid, bytes]:
-        """GTID and content of the transaction that comes next."""
         domain_id = self.rng.choice((0, 3))
         gtid = gtid_of((self.state.highest_seq_no(domain_id) or 0) + 1, domain_id, self.server_id)
         content = self.rng.randbytes(size)
@@ -92,8 +91,6 @@ class ClassicServer(_Server):
 
 @dataclass
 class IbbServer(_Server):
-    """The same of `.ibb` files, as a store has them without its redo log."""
-
     def __post_init__(self) -> None:
         self._disk = SimulatedDisk()
         self._store = BinlogStore(self._disk, OPTIONS)
@@ -141,7 +138,6 @@ class ForeignWriter:
         return self.directory / (format_file_name(number) if self.make is IbbServer else f"{BASE}.{number:06d}")
 
     def publish(self) -> None:
-        """Bring everything there; only what is not there yet is written."""
         self.directory.mkdir(exist_ok=True)
         for number, data in self.server.files.items():
             if number >= self.oldest:
@@ -149,7 +145,6 @@ class ForeignWriter:
         self.is_whole = True
 
     def grow(self, number: int, size: int) -> None:
-        """Write what is there in another way in a file, up to a size."""
         path, data = self.path(number), bytes(self.server.files[number][:size])
         found = path.read_bytes() if path.exists() else b""
         if found == data:
@@ -198,7 +193,6 @@ class ForeignWriter:
         self._remove_older()
 
     def restore(self) -> None:
-        """Files that were purged come from a backup."""
         self.oldest = self.rng.randint(min(self.server.files), self.oldest) if self.oldest else 0
         self.publish()
 
@@ -212,7 +206,6 @@ class ForeignWriter:
         self.publish()
 
     def write_another_over_it(self) -> None:
-        """Another server's log, written over the files in place; what is there of more files goes."""
         self._be(self.make(self.rng, server_id=self.rng.randrange(2, 9)))
         for _ in range(self.rng.randrange(12)):
             self.server.append(self.rng.choice((5, 400)))
@@ -236,7 +229,6 @@ class ForeignWriter:
         copy.rename(self.path())
 
     def begin_again(self) -> None:
-        """A copier begins the last file again, and comes a part of the way."""
         self.publish()
         self.is_whole = False
         if self.rng.randrange(2):
@@ -264,7 +256,6 @@ class ForeignWriter:
         self.directory.rmdir()
 
     def make_anew(self) -> None:
-        """Another log where the directory was removed, of another server, or the same one."""
         self.directory.mkdir(exist_ok=True)
         self.reset() if self.rng.randrange(2) else self.write_another_over_it()
 

@@ -106,7 +106,6 @@ class Ledger:
         return {fed for fed in self.fed.values() if fed.is_durable or fed.is_sent or (is_kill and fed.is_written)}
 
     def restart(self, found: FoundLog) -> None:
-        """Continue from what a crash has left: it is the truth from now on."""
         groups = self.fed
         self.fed = {}
         for index, group in enumerate(found.groups):

@@ -110,7 +110,6 @@ class Life:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the store writes no further because the disk has failed."""
         return self.disk_failure is not None and self.store.status().state == "failed"
 
     def _end_after_failure(self) -> None:

@@ -58,7 +58,6 @@ class LifeJudge:
             self._scheduler.end()
 
     def crash(self, how: str) -> None:
-        """The next life begins with what a crash at this moment leaves."""
         is_kill = how == "killed"
         if is_kill:
             self.crash_image = self._disk.files()

@@ -22,8 +22,6 @@ class CheckError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundGroup:
-    """`events` are the bytes of all its events, the GTID event first."""
-
     gtid: tuple[int, int, int]
     events: bytes
     file_no: int
@@ -212,8 +210,7 @@ class _Checker:
             raise CheckError(f"file {record.file_no} offset {record.offset}: commit record")
         seq_no, domain_id = struct.unpack_from("<QI", head, 19)
         body = b"".join(self.pieces(record, *stream) for stream in streams)
-        gtid = (domain_id, server_id, seq_no)
-        self.groups.append(FoundGroup(gtid=gtid, events=head + body, file_no=record.file_no))
+        self.groups.append(FoundGroup(gtid=(domain_id, server_id, seq_no), events=head + body, file_no=record.file_no))
         self.state[domain_id, server_id] = self.since[domain_id, server_id] = seq_no
         self.latest[domain_id] = server_id
         for where, listed, latest, is_full in self.waiting:  # a state inside this record counts its GTID already
@@ -228,7 +225,6 @@ class _Checker:
         return b"".join(found)
 
     def visit(self, record: _Record, ref: tuple[int, int], found: list[bytes], *, is_leftmost: bool) -> None:
-        """Add the data of a node and of those below it."""
         node = self.records.get(ref)
         if node is None or ref[0] < self.oob_file_no:
             raise CheckError(f"file {record.file_no} offset {record.offset}: reference to {ref}")

@@ -32,7 +32,6 @@ class GroupFeeder:
         self._open: list[tuple[GroupWriter, list[bytes]]] = []
 
     def step(self) -> None:
-        """A group, or a part of one; it is durable behind the next sync."""
         kind = self._rng.randrange(10)
         if kind == 0 and len(self._open) < 3:
             self._open.append((self.store.open_group(), []))
@@ -78,7 +77,6 @@ class GroupFeeder:
 
 
 def random_log(seed: int, disk: Disk, *, groups: int = 150) -> BinlogStore:
-    """A log of small and large groups in many domains, at the ends of files and around state records."""
     rng = random.Random(seed)
     feeder = GroupFeeder(new_store(disk, OPTIONS, oob_piece_bytes=40_000, spill_bytes=60_000), rng)
     for _ in range(groups):

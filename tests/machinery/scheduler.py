@@ -94,7 +94,6 @@ class Scheduler:
             raise self._failure
 
     def end(self) -> None:
-        """End the run here, as a crash does: no thread makes another step."""
         assert self.current is not None
         self.is_over = True
         raise Ended
@@ -195,7 +194,6 @@ class Scheduler:
         self._check_ending()
 
     def _hand_over(self, runner: Runner | None) -> None:
-        """Give the baton away, from a thread that has ended or from who began the run."""
         chosen = self._choose()
         if chosen is not None:
             self.current = chosen

@@ -79,7 +79,6 @@ class Schedule:
 
 
 def run_seed(seed: int) -> int:
-    """Run one seed; returns how many states were recovered on the way."""
     schedule = Schedule(seed)
     schedule.run()
     return schedule.checked
@@ -143,7 +142,6 @@ def import_under_threads(seed: int, *, fails: bool = False) -> bool:
 
 
 def main() -> None:
-    """Run seed after seed until so many states were recovered; ends with 1 at the first that is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.machinery.schedules", description=main.__doc__)
     parser.add_argument("--states", type=int, default=1_000_000, help="how many states (default: %(default)s)")
     parser.add_argument("--failing", action="store_true", help="on a disk that fails")

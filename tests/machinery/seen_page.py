@@ -54,7 +54,6 @@ class SeenPage(HTMLParser):
 
 
 def browse(page: str, directory: Path, *options: str, at: str = "") -> str:
-    """What Chromium prints of a page, with nobody's profile and no network."""
     path = directory / "page.html"
     path.write_text(page, encoding="utf-8")
     assert CHROMIUM

@@ -45,7 +45,6 @@ class ServedDump:
         self.opened.dump.start()
 
     def go_on(self) -> None:
-        """Send what there is, as far as the dump goes on."""
         dump = self.opened.dump
         for generation in range(self._served.generation + 1, 1 << 30):
             self._served.generation = generation
@@ -67,8 +66,6 @@ class ServedDump:
 
 
 class ServedLog:
-    """Statements and dumps of one engine, and what is kept between them."""
-
     def __init__(self, engine: LogEngine, profile: str) -> None:
         self.engine = engine
         algorithm = getattr(engine, "checksum_algorithm", None)
@@ -83,7 +80,6 @@ class ServedLog:
         self.generation = 0
 
     def answers(self) -> dict[str, Any]:
-        """What every statement about the log gives, or why it gives nothing."""
         found = {name: self._answer(getattr(self.facts, name)) for name in BINLOG_STATEMENTS}
         for name, size in found["binary_logs"] if isinstance(found["binary_logs"], list) else ():
             found[f"events of {name}"] = self._answer(partial(self._events, name))
@@ -100,7 +96,6 @@ class ServedLog:
             return f"{type(error).__name__}: {error}"
 
     def dump(self, position: str | tuple[str, int]) -> tuple[list[bytes], Any]:
-        """All that a replica gets that comes from a position, and how that ends."""
         try:
             dump = ServedDump(self, position)
         except IbbMasterError as error:

@@ -195,7 +195,6 @@ class SimulatedDisk(MemoryFiles):
             held.clear()
 
     def crash_state(self, rng: random.Random) -> dict[str, bytes]:
-        """One state that a loss of power may leave at this moment."""
         share = rng.choice((0.1, 0.5, 0.9))
         names = [change for change in self._pending_names if rng.random() < share]
         data, owners = self._pending_data()
@@ -222,7 +221,6 @@ class SimulatedDisk(MemoryFiles):
                     yield self._image(names, kept, owners, torn=torn, pieces=pieces)
 
     def _pending_data(self) -> tuple[Sequence[_Write | _Resize], dict[int, _Inode]]:
-        """What was done to files and is not durable, and by the id of each which file that is."""
         inodes = {id(inode): inode for inode in (*self._names.values(), *self._durable_names.values())}.values()
         pending = [(operation, inode) for inode in inodes for operation in inode.pending]
         return [operation for operation, _ in pending], {id(operation): inode for operation, inode in pending}

@@ -82,8 +82,6 @@ class SimulatedTime:
 
 
 class SimulatedLock:
-    """A lock, or one that its owner may take again."""
-
     def __init__(self, scheduler: Scheduler, *, is_reentrant: bool = False) -> None:
         self._scheduler = scheduler
         self._is_reentrant = is_reentrant
@@ -132,8 +130,6 @@ class SimulatedLock:
 
 
 class SimulatedCondition:
-    """A condition: only who is notified wakes up."""
-
     def __init__(self, scheduler: Scheduler, lock: SimulatedLock) -> None:
         self._scheduler = scheduler
         self._lock = lock
@@ -217,8 +213,6 @@ class SimulatedThread:
 
 
 class SimulatedExecutor:
-    """A pool of one thread: what is submitted is done in order."""
-
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
         self._jobs: deque[tuple[_Result, Callable[[], object]]] = deque()

@@ -108,7 +108,6 @@ class Feeder:
         self._open: dict[int, _OpenGroup] = {}
 
     def step(self) -> None:
-        """One group, or a piece of one."""
         domain_id = self._rng.randrange(DOMAIN_COUNT)
         if domain_id in self._open:
             self._go_on(domain_id)
@@ -165,7 +164,6 @@ class Feeder:
 
 
 def feed(log: ibbmaster.WritableLog, seed: int, ended: threading.Event) -> None:
-    """Write until `ended` is set; then say where that is."""
     feeder = Feeder(log, seed)
     rng = random.Random(f"{seed} pace")
     while not ended.is_set():

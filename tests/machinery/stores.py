@@ -49,5 +49,4 @@ def feed(
 
 
 def bytes_at(directory: Path) -> dict[str, bytes]:
-    """The bytes of each file of a directory."""
     return {path.name: path.read_bytes() for path in directory.iterdir()}

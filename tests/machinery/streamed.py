@@ -28,7 +28,6 @@ class StreamReading:
         self.reader = IbbStreamReader(parsed, self._fields)
 
     def begin_anew(self, **options: str) -> None:
-        """Another process goes on from the checkpoint, perhaps with other options."""
         self.close()
         options = {**self._options, **options}
         self._begin({name: value for name, value in options.items() if value})
@@ -43,7 +42,6 @@ class StreamReading:
         self.reader.stop()
 
     def plan(self, limit: ReadLimit | None = None) -> tuple[dict[str, Any], list[bytes]]:
-        """The end of the next batch, and what is sent to its workers."""
         if self.offset is None:
             self.offset = json.loads(json.dumps(self.reader.initialOffset()))
         limit = limit or self.reader.getDefaultReadLimit()
@@ -55,7 +53,6 @@ class StreamReading:
         return [row for batch in found for row in batch.to_pylist()]
 
     def step(self, limit: ReadLimit | None = None) -> bool:
-        """Read a batch; False if there is nothing new."""
         end, partitions = self.plan(limit)
         if end == self.offset:
             return False
@@ -74,7 +71,6 @@ class StreamReading:
 
     @property
     def gtids(self) -> list[str]:
-        """Of the groups that were read, in order, each once where its rows follow each other."""
         found: list[str] = []
         for row in self.rows:
             if not found or found[-1] != row["_gtid"]:

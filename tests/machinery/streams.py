@@ -33,7 +33,6 @@ class StreamReader:
         self._keys: list[GtidKey] = []  # since the log was begun, or reset
 
     def run(self) -> None:
-        """Read until the log is complete; begin anew where it is reset."""
         while True:
             ledger = self._life.ledger
             reset_count = ledger.reset_count - (ledger.doomed is not None)  # one that continues counts as a later one
@@ -93,7 +92,6 @@ class StreamReader:
             yield key, bytes(group.gtid_event) + b"".join(map(bytes, group.body)), group.start.file_no
 
     def _dump(self) -> Iterator[tuple[GtidKey, bytes, int | None]]:
-        """What a dump sends: every decision is the server's, only the clock and the wire are ours."""
         life, store = self._life, self._life.store
         position = store.start_of_file().state.position()
         request = DumpRequest(
@@ -151,7 +149,6 @@ class _Stream:
                 self._group += event
 
     def rest(self) -> Iterator[tuple[GtidKey, bytes]]:
-        """The group that was begun last."""
         if self._group is not None:
             events, self._group = bytes(self._group), None
             seq_no, domain_id = int.from_bytes(events[19:27], "little"), int.from_bytes(events[27:31], "little")

@@ -6,7 +6,6 @@ from tests.machinery.disk import MemoryDisk
 
 
 def steps(disk):
-    """What each step gives or raises."""
     for name, *arguments in [
         ("create", "binlog-000000.ibb"),
         ("create", "binlog-000000.ibb"),

@@ -8,13 +8,11 @@ from tests.machinery.log_checker import CheckError
 
 
 def found(*numbers, prepared=(), first_file_no=0, events=b"events"):
-    """A log that holds these groups of one domain."""
     groups = [SimpleNamespace(gtid=(0, 1, number), events=events, file_no=0) for number in numbers]
     return SimpleNamespace(groups=groups, prepared=dict.fromkeys(prepared), first_file_no=first_file_no)
 
 
 def fed(count, *, durable=0):
-    """A ledger of so many groups, the first of which are durable."""
     ledger = Ledger()
     for number in range(1, count + 1):
         group = ledger.begin_group((0, 1, number), b"events")

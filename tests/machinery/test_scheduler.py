@@ -15,7 +15,6 @@ def run(scheduler, *functions):
 
 
 def order_of(seed, *, with_lock=True):
-    """In which order three threads append two numbers each, both under one lock."""
     scheduler = Scheduler(random.Random(seed))
     lock, found = SimulatedThreading(scheduler).Lock(), []
 

@@ -54,7 +54,6 @@ def xid_bytes(xid: Xid) -> bytes:
 
 
 def options_of(rng: random.Random) -> StoreOptions:
-    """Small sizes, so that every border is met often."""
     return StoreOptions(
         durability=rng.choice([Durability.SYNC, Durability.SYNC, Durability.WRITE, Durability.LATER]),
         max_file_bytes=4 * PAGE_SIZE,
@@ -168,8 +167,7 @@ class Workload:
         group, fed, _ = found
         self._open.remove(found)
         xid = self._next_xid()
-        after = self._after(prepared=self.oracle.steps[-1].prepared | {xid_bytes(xid)})
-        with self._making(after):
+        with self._making(self._after(prepared=self.oracle.steps[-1].prepared | {xid_bytes(xid)})):
             group.prepare(xid)
         self._prepared[xid] = bytes(fed)
 
@@ -189,8 +187,7 @@ class Workload:
             return
         xid = self.rng.choice(sorted(self._prepared, key=xid_bytes))
         del self._prepared[xid]
-        after = self._after(prepared=self.oracle.steps[-1].prepared - {xid_bytes(xid)})
-        with self._making(after):
+        with self._making(self._after(prepared=self.oracle.steps[-1].prepared - {xid_bytes(xid)})):
             self.store.xa_rollback(xid)
 
     def flush_log(self) -> None:

@@ -9,7 +9,6 @@ from ibbmaster.schema.model import SchemaPlace, TableVersion
 
 
 def place(number, event_no=1):
-    """That of a statement in the group with this number."""
     return SchemaPlace(LogPosition(0, number), event_no)
 
 
@@ -18,7 +17,6 @@ def logged(text, *, database="d", thread_id=1, sql_mode=0, has_effect=True, **ot
 
 
 def column_text(column):
-    """A column as one line, shorter than SHOW CREATE TABLE has it."""
     type_ = column.type
     inside = ",".join(f"'{label}'" for label in type_.labels)
     if type_.length is not None:
@@ -47,8 +45,6 @@ def index_text(table, index):
 
 
 class Folded(SchemaHistory):
-    """A history of statements, each in a group of its own."""
-
     count = 0
 
     def run(self, *statements, **given):
@@ -72,10 +68,8 @@ class Folded(SchemaHistory):
 
 @pytest.fixture
 def folded():
-    """A new history."""
     return Folded()
 
 
 def type_of(declared):
-    """The type of a column that CREATE TABLE declares."""
     return Folded().run(f"CREATE TABLE t (c {declared})").known().columns[0].type

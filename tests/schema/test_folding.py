@@ -440,7 +440,6 @@ def test_columns_stand_and_hold_for_old_rows_what_a_model_says_of_them(folded, n
 
 @pytest.mark.parametrize("number", range(10))
 def test_what_happens_to_temporary_tables_and_to_others_of_their_names_is_what_a_model_says(folded, number):
-    """Two sessions, one name: the model has what each of them, and everybody, calls so, and its columns."""
     rng = random.Random(random.randrange(2**32))
     shared, own = [None], {1: [None], 2: [None]}
     for step in range(25):

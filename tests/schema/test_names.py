@@ -81,7 +81,6 @@ def test_an_unknown_table_says_since_when_and_why() -> None:
 
 
 def told(capture):
-    """Each TABLE_MAP of a capture with what the history of the DDL before it says, and both at the end."""
     history = SchemaHistory()
     start, gtid = 0, ""
     for number, event in enumerate(events_of(capture)):

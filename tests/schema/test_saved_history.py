@@ -102,7 +102,6 @@ def test_content_of_another_shape_is_refused_though_its_checksum_is_right(folded
 
 
 def change_somewhere(value, rng, strange):
-    """Put something else at a random place of nested lists and dicts."""
     while True:
         key = rng.choice(list(value) if isinstance(value, dict) else range(len(value)))
         if not (isinstance(value[key], dict | list) and value[key]) or rng.random() < 0.05:

@@ -116,7 +116,6 @@ def test_whatever_happens_to_names_a_table_has_those_that_a_model_of_them_says()
 
 
 def next_statement(rng: random.Random, now: dict[str, int], tokens) -> str:
-    """A statement that a server takes; `now` has by its name what tells each table from the others."""
     there, free = sorted(now), sorted({"t", "u", "v"} - now.keys())
     verbs = ["TRUNCATE", "TRUNCATE", "ALTER", "REPLACE", "DROP"] * bool(there) + ["CREATE"] * bool(free)
     verbs += ["RENAME", "LIKE"] * bool(there and free) + ["SWAP"] * (len(there) == 2)

@@ -45,8 +45,7 @@ class Bug:
         changes = {}
         for part in ("--- " + rest).split("\n--- "):
             names, *hunks = HUNK.split(part)
-            target = names.split("+++ b/")[1].split()[0]
-            changes[target] = [(_side(hunk, "-"), _side(hunk, "+")) for hunk in hunks]
+            changes[names.split("+++ b/")[1].split()[0]] = [(_side(hunk, "-"), _side(hunk, "+")) for hunk in hunks]
         return cls(
             name=path.stem,
             title=next(value for field, value in fields if field == "title"),
@@ -97,7 +96,6 @@ def is_found(bug):
 
 
 def main(arguments=None):
-    """Plant every bug, or those named, and say which were found; ends with 1 if one was not."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.planting", description=main.__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="patches in tests/simulation/planted (default: all)")
     parser.add_argument("--at-once", type=int, default=os.cpu_count(), help="how many (default: %(default)s)")

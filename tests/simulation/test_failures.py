@@ -18,7 +18,6 @@ NEED_ROOM = ("write", "create", "allocate")
 
 
 def failing_at(judge, verbs, nth, error, times=1):
-    """The disk of a judge fails from its n-th call of certain verbs on, once or for a while."""
     judge.disk.fail = failure = DiskFailure(verbs, nth, times, error)
     return failure
 

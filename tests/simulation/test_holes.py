@@ -37,7 +37,6 @@ STATE = f"0-1-{GROUPS}"
 
 @pytest.fixture(scope="module")
 def written():
-    """A closed file and an active one with groups of all kinds, and every image that a page ever had."""
     disk, images = MemoryDisk(), {}
     with BinlogStore(disk, OPTIONS) as store:
         for seq_no in range(1, GROUPS + 1):
@@ -60,7 +59,6 @@ def pages_of(files):
 
 
 def damaged(files, images, rng):
-    """A page blank, older, or in the place of another, or the file cut before it; what was done, and to which page."""
     pages = dict(pages_of(files))
     name, page_no = rng.choice(list(pages))
     data = bytearray(files[name])
@@ -85,7 +83,6 @@ def read(log, plan):
 
 
 def read_ranges(log, kernels):
-    """As a batch query does: every range by itself."""
     found = []
     log.check_end()
     for log_range in log.ranges(LOG_START, log.end(), size=8 * PAGE_SIZE):
@@ -113,7 +110,6 @@ def expect_right(call, wanted, what):
 
 
 def continued(make, files, **sizes):
-    """The state of a log that a writer goes on with."""
     with make(MemoryDisk(files), **sizes) as writer:
         if isinstance(writer, BinlogWriter):
             return str(writer.state)

@@ -17,7 +17,6 @@ START_S = 300  # the longest a job takes until it writes
 
 
 def run_until(target, rng, arguments):
-    """Run a job, and kill it a random moment after it has begun to write, if it is not faster."""
     errors = target.parent.parent / "errors"
     before = {path.name for path in target.parent.iterdir()}
     with errors.open("w") as said:

@@ -23,8 +23,6 @@ GTID_EVENT = 162
 
 
 class Replica(threading.Thread):
-    """Reads the stream from where it was, for as long as the primary lives; keeps the numbers it got."""
-
     def __init__(self, port, after):
         super().__init__(daemon=True)
         self.latest = after
@@ -81,7 +79,6 @@ def said_until_killed(feeder, count):
 
 
 def kill_again_and_again(directory, seed, kills):
-    """Feed one store, kill by kill, and read the whole of it in the end."""
     directory.mkdir()
     rng = random.Random(seed)
     acknowledged = fed = sent = 0
@@ -113,7 +110,6 @@ def kill_again_and_again(directory, seed, kills):
 
 
 def test_a_server_that_was_there_first_serves_a_writer_that_comes_goes_and_is_killed(tmp_path):
-    """A real `serve` on an empty directory, beside it writers of which each is killed; nobody waits for a lock."""
     (tmp_path / "log").mkdir()
     (tmp_path / "password").write_text(PASSWORD)
     (tmp_path / "password").chmod(0o600)

@@ -41,7 +41,6 @@ def group(seq_no):
 
 @pytest.fixture(scope="module")
 def sound():
-    """Three files with groups of one chunk, of several, and out of band; states on every second page."""
     disk = MemoryDisk()
     with new_store(disk, OPTIONS) as store:
         for seq_no in range(1, 71):
@@ -54,7 +53,6 @@ def without_redo(files):
 
 
 def with_byte(files, page_no, offset, value):
-    """Change a byte of the first file, and give the page a right checksum."""
     data, start = bytearray(files[FIRST]), page_no * PAGE_SIZE
     data[start + offset] = value
     if page_no == 0 and offset < SHORT_CHECKSUM:
@@ -84,7 +82,6 @@ def expect_saved(files, *, lost_pages, what, may_repeat=False):
 
 
 def changed_bytes(count, rng):
-    """Page, offset and value: every byte of the first pages, or some, most of them where structure is."""
     if not count:
         for page_no in range(PAGES):
             for offset in range(DATA_SIZE):
@@ -164,7 +161,6 @@ def chunks_of(files):
 
 
 def test_a_changed_type_byte_costs_the_group_that_has_the_chunk_and_is_told(sound, request):
-    """Flags, every known type, filler, and no data at all; `verify` tells it, too."""
     rng = random.Random(request.config.getoption("--seed"))
     files = without_redo(sound)
     places = list(chunks_of(files))

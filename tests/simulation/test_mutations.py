@@ -26,7 +26,6 @@ OF_PAGES = 2  # the first kind of damage that makes no page another one
 
 @pytest.fixture(scope="module")
 def logs():
-    """Random logs, as names and bytes of their files, and older images of their pages."""
     found = []
     for seed in range(LOGS):
         disk = SimulatedDisk()
@@ -58,7 +57,6 @@ def older_image(page, rng):
 
 
 def mutated(files, rng, *, first_kind=0):
-    """One kind of damage, or several: bits, pages in wrong places, swapped, older, blank, files cut or lost."""
     for _ in range(rng.choice((1, 1, 1, 2))):
         names = [name for name, data in files.items() if data.strip(b"\0")]
         name = rng.choice(names)
@@ -90,8 +88,6 @@ def mutated(files, rng, *, first_kind=0):
 
 @pytest.fixture
 def served(dumped):
-    """The events that a replica without anything gets, and why it gets no more."""
-
     def read(files):
         directory = BinlogDirectory(MemoryDisk(files))
         try:

@@ -12,8 +12,6 @@ SIZES_MB = (1, 50)
 
 
 class CountingDisk(RealDisk):
-    """Counts the calls that read, change or make durable, and the bytes of the first two."""
-
     calls = 0
     bytes = 0
 

@@ -62,8 +62,6 @@ def new_feeder(directory, rng):
 
 @dataclass(eq=False)
 class Replica:
-    """What one replica asks for, has received, and must receive still."""
-
     server_id: int
     profile: str
     options: dict[str, Any]
@@ -101,8 +99,6 @@ class Replica:
 
 
 class Stream:
-    """One connection, as its replica sees it: bytes in, checked groups out."""
-
     def __init__(self, replica, groups):
         self._replica = replica
         self._groups = groups
@@ -161,8 +157,6 @@ class Stream:
 
 
 class World:
-    """A primary's parts, its replicas, and chance."""
-
     def __init__(self, seed, directory, tls):
         self.rng = random.Random(seed)
         self.feeder = new_feeder(directory, self.rng)
@@ -195,7 +189,6 @@ class World:
             await trio.lowlevel.checkpoint()
 
     def feed(self):
-        """One to eight groups, durable at the end."""
         for _ in range(self.rng.randrange(1, 9)):
             self.feeder.step()
         self.feeder.store.sync()
@@ -253,7 +246,6 @@ class World:
         replica.cut_after = self.rng.choice([0, 10, 3000, 100_000])
 
     async def reset(self):
-        """The log begins again with other groups; whoever read the old one is told, and begins again, too."""
         self.feeder.give_up_open()
         self.feeder.store.reset()
         self.feeder.groups = []
@@ -295,7 +287,6 @@ class World:
         )
 
     async def bring_home(self, nursery):
-        """Everybody is served to the end, gets a heartbeat in time, and an EOF."""
         await self.serve_all(nursery)
         waiting = {replica: (replica.connection, replica.heartbeats) for replica in self.connected()}
         self.clock.jump(30.1)
@@ -415,7 +406,6 @@ class World:
                     await trio.aclose_forcefully(one)
 
     async def transport(self, kind):
-        """The server's connection, what it sends on, and the client's."""
         one, other = trio.socket.socketpair()
         one.setsockopt(trio.socket.SOL_SOCKET, trio.socket.SO_SNDBUF, self.rng.choice([5_000, 60_000, 1 << 20]))
         connection, client = trio.SocketStream(one), trio.SocketStream(other)
@@ -434,7 +424,6 @@ class World:
         return connection, secure, reading
 
     async def read(self, replica, theirs, stream, scope):
-        """Take bytes until the server closes, or the cut that was asked for, which the server may notice at once."""
         rng = self.rng
         async with theirs:
             with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError, ssl.SSLError):
@@ -464,7 +453,6 @@ def tls():
 
 @pytest.fixture
 def world(monkeypatch, tls, tmp_path):
-    """Make the world of a seed: its schedule, too, comes from there."""
     if loading.load() is None:
         pytest.fail("the kernels cannot be loaded here")
     monkeypatch.setattr(trio._core._run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
@@ -499,7 +487,6 @@ def test_every_replica_gets_every_group_once_in_order_and_whole(world, stream_se
 def test_a_replica_that_is_cut_at_any_byte_goes_on_with_the_group_it_lacks(
     world, stream_seeds, monkeypatch, request, profile, transport
 ):
-    """Every byte with --stream-seeds, a few without."""
     monkeypatch.setattr(sys.modules[__name__], "SIZES", (0, 30, 300))
     cuts = 40 if request.config.getoption("--stream-seeds") is None else 10**6
     for seed in stream_seeds(1):

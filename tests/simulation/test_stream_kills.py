@@ -91,7 +91,6 @@ def is_refused(tmp_path):
 
 
 def forget_checkpoint(tmp_path):
-    """As Spark says what is to be done; nothing was written before."""
     checkpoint = tmp_path / "checkpoint"
     for batches in (checkpoint / "commits", tmp_path / "out" / "_spark_metadata"):
         assert not [path for path in batches.glob("*") if path.name.isdigit()], "a batch was written"
@@ -119,7 +118,6 @@ def workers_of(process):
 
 
 def wait_for_workers(process):
-    """The workers of a driver, or none if it has ended, as it does where too many of them were killed."""
     deadline = time.monotonic() + WORKERS_S
     while process.poll() is None and time.monotonic() < deadline:
         if workers := workers_of(process):

@@ -43,8 +43,6 @@ class Writes:
 
 @dataclass
 class Trace:
-    """Calls in the order in which they were begun and ended."""
-
     directory: str
     files: dict[str, Writes] = field(default_factory=dict)
     sync_count: int = 0
@@ -58,7 +56,6 @@ class Trace:
         writes.pending += 1
 
     def begin_sync(self, path):
-        """What this sync will cover."""
         return self.of(path).pending
 
     def end_sync(self, path, covered):
@@ -73,7 +70,6 @@ class Trace:
         return self.files.setdefault(path, Writes())
 
     def unsynced(self, prefix=""):
-        """What a loss of power may take back now."""
         return [
             name
             for path, writes in self.files.items()
@@ -83,16 +79,13 @@ class Trace:
 
 
 def feed(directory, durability, acknowledged):
-    """Write groups of all sizes over several files, and say after each that it is safe."""
-    options = StoreOptions(durability=durability, max_file_bytes=1 << 18, redo_bytes=1 << 20)
-    with new_store(directory, options) as store:
+    with new_store(directory, StoreOptions(durability=durability, max_file_bytes=1 << 18, redo_bytes=1 << 20)) as store:
         for number in range(1, GROUPS + 1):
             store.write_direct(*new_group(number, make_event(160, 1, bytes([number]) * SIZES[number % len(SIZES)])))
             acknowledged(number)
 
 
 def strace(directory, *command):
-    """The lines of a traced run; skips where that is not possible."""
     program = shutil.which("strace")
     if program is None:
         pytest.skip("no strace, which shows the calls of a process")
@@ -108,7 +101,6 @@ def strace(directory, *command):
 
 
 def replay(lines, directory, said):
-    """Go through the calls that touch a directory; `said` hears of what goes to standard output."""
     trace = Trace(str(directory.resolve()))
     running: dict[str, tuple[str, str, int]] = {}  # by thread
     for line in lines:
@@ -191,7 +183,6 @@ def test_an_import_and_a_backup_are_on_the_disk_when_they_are_reported(tmp_path)
 
 @pytest.mark.parametrize("durability", [Durability.SYNC, Durability.WRITE], ids=lambda value: value.name)
 def test_the_real_disk_calls_what_it_promises(tmp_path, monkeypatch, durability):
-    """As above, in this process, where nothing traces calls."""
     trace, acknowledged = Trace(str(tmp_path.resolve())), []
 
     def path_of(descriptor):
@@ -235,5 +226,4 @@ def test_the_real_disk_calls_what_it_promises(tmp_path, monkeypatch, durability)
         assert len({count for _, count in acknowledged}) == GROUPS
     else:
         assert any(unsynced for unsynced, _ in acknowledged)
-    names = [os.path.relpath(path, tmp_path) for path in trace.files]
-    assert "." in names  # the directory, for the names of new files
+    assert "." in [os.path.relpath(path, tmp_path) for path in trace.files]  # the directory, for the names of new files

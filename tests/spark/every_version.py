@@ -11,16 +11,13 @@ from tests.spark_session import open_session
 
 
 def stream_of(session, log: str, place: Path) -> int:
-    """How many changes a stream gives."""
     frame = session.readStream.format("ibb").option("table", "shop.parent").load(log)
     given = {"path": str(place / "rows"), "checkpointLocation": str(place / "checkpoint")}
-    query = frame.writeStream.format("parquet").options(**given).trigger(availableNow=True).start()
-    query.awaitTermination(300)
+    frame.writeStream.format("parquet").options(**given).trigger(availableNow=True).start().awaitTermination(300)
     return session.read.parquet(given["path"]).count()
 
 
 def limited_stream_of(session, log: str, place: Path) -> dict[str, int]:
-    """A stream of limited batches that is begun anew on its way."""
     frame = session.readStream.format("ibb").option("table", "shop.parent").option("maxGroupsPerTrigger", "5").load(log)
     given = {"path": str(place / "limited"), "checkpointLocation": str(place / "limited-checkpoint")}
     for _ in range(2):

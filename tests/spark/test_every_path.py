@@ -125,7 +125,6 @@ def test_a_stream_that_is_begun_anew_for_every_batch(name, source, logged, tmp_p
 
 
 def streamed(options, *, goes_on: bool, limit=None) -> list[dict[str, object]]:
-    """All batches of a stream; one that does not go on has a new reader for each, which plans the last one again."""
     reader = IbbStreamReader(options, find_fields(options))
     start, found = reader.initialOffset(), []
     while (end := json.loads(json.dumps(reader.latestOffset(start, limit or ReadMaxRows(1))))) != start:

@@ -10,7 +10,6 @@ from tests.written_log import write_log as logged
 
 
 def written(source, first, last, options, staging):
-    """Write the groups of a log with these numbers; gives how many were written, and passed over."""
     runs = RunWriter(staging)
     with ibbmaster.open(source) as log:
         for group in log:
@@ -23,8 +22,7 @@ def written(source, first, last, options, staging):
 def test_a_group_that_is_written_again_is_passed_over_if_it_is_the_same(tmp_path):
     source = logged(tmp_path / "source", *(f"CREATE TABLE t{number} (a INT)" for number in range(1, 7)))
     other = logged(tmp_path / "other", *(f"CREATE TABLE u{number} (a INT)" for number in range(1, 7)))
-    columns = tuple(EVENT_COLUMNS)
-    options = WriteOptions(path=str(tmp_path / "log"), columns=columns, max_file_bytes=1 << 20)
+    options = WriteOptions(path=str(tmp_path / "log"), columns=tuple(EVENT_COLUMNS), max_file_bytes=1 << 20)
     assert written(source, 2, 4, options, tmp_path / "runs") == (3, 0)
     assert written(source, 3, 6, options, tmp_path / "runs") == (2, 2)
     with pytest.raises(StoreError, match="the log has another group 0-1-5, at binlog"):

@@ -55,7 +55,6 @@ def test_the_rows_are_those_that_mariadb_binlog_prints(spark, imported, capture,
 
 
 def binlog_files(folder, tmp_path):
-    """The files of a capture, unpacked."""
     for path in sorted(folder.glob("binlog.0*")):
         if path.suffix == ".xz":
             plain = tmp_path / path.stem
@@ -66,7 +65,6 @@ def binlog_files(folder, tmp_path):
 
 
 def readable_tables(directory):
-    """The tables of row events, but for the one of whose values nothing tells the digits."""
     with ibbmaster.open(directory) as log:
         events = (event.data for group in log for event in group.events())
         found = {str(table_name(event)) for event in events if event[4] == EventType.TABLE_MAP}
@@ -74,8 +72,6 @@ def readable_tables(directory):
 
 
 def image_columns(directory, tables):
-    """The columns of each image in order, as the log alone tells them."""
-
     reader = RowReader(TableFilter(tuple(tables)), find_version=versions_of(parse_options({"path": str(directory)})).at)
     with ibbmaster.open(directory) as log:
         for group in log:
@@ -272,8 +268,6 @@ def test_a_stream_of_an_object_store_takes_what_comes(spark, fixtures, object_st
 
 
 class Gathered:
-    """What a stream brought; it stops at the end of some batch, once."""
-
     def __init__(self, *, stops_in: int) -> None:
         self.changes: dict[int, Counter[str]] = {}  # how many each group has
         self.ends: list[str] = []

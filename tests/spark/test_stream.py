@@ -24,8 +24,6 @@ from tests.table_versions import inserts, write_log
 
 
 class Batches:
-    """What each batch of a stream brought, by batch number."""
-
     def __init__(self) -> None:
         self.gtids: dict[int, list[str]] = {}
 
@@ -207,7 +205,6 @@ def test_traditional_files_that_grow_byte_by_byte_give_each_whole_group_once(tmp
 
 
 def test_traditional_files_that_are_purged_while_they_are_streamed_lose_nothing_that_was_read(tmp_path):
-    """Numbers of files are those of who looked first: a worker that looks later finds the same file."""
     files = captured()
     for source in files[:5]:
         shutil.copy(source, tmp_path)
@@ -305,7 +302,6 @@ def test_a_stream_of_a_log_that_was_purged_begins_with_the_oldest_file_and_says_
 
 
 def test_other_files_in_the_place_of_those_that_were_streamed_are_an_error(tmp_path):
-    """As after RESET MASTER: the same names, and another log."""
     for source in captured()[:2]:
         shutil.copy(source, tmp_path)
     stream = of_groups(tmp_path)
@@ -325,8 +321,7 @@ def test_other_files_in_the_place_of_those_that_were_streamed_are_an_error(tmp_p
 
 @pytest.mark.parametrize("kind", ["directory", "traditional"])
 def test_progress_says_the_lag_of_a_batch_in_groups_bytes_and_seconds(kind, grow, tmp_path):
-    path = grow(9) if kind == "directory" else CLASSIC
-    stream = of_groups(path, maxGroupsPerTrigger="50")
+    stream = of_groups(grow(9) if kind == "directory" else CLASSIC, maxGroupsPerTrigger="50")
     found = []
     while stream.step():
         found.append(stream.lag)
@@ -382,7 +377,6 @@ def test_groups_that_a_writer_has_not_brought_to_its_files_yet_are_streamed_too(
 
 
 def write(log, count):
-    """Append groups of some kilobytes, numbered anew after a reset."""
     for _ in range(count):
         last = log.state.highest_seq_no(0) or 0
         log.append(f"0-1-{last + 1}", [make_event(23, 1, bytes(3000)), make_event(16, 1, bytes(8))])

@@ -14,7 +14,6 @@ from tests.lake.random_log import random_log
 
 @pytest.fixture
 def log(fixtures, tmp_path):
-    """A log that is this test's own."""
     return shutil.copytree(fixtures / "ibb/xa-and-ddl", tmp_path / "log")
 
 
@@ -30,7 +29,6 @@ def test_each_table_has_the_rows_that_a_reader_of_it_alone_has(spark, log):
 
 
 def test_the_log_is_read_once_for_all_of_them(spark, log):
-    """The second table comes without the log: it has gone meanwhile."""
     with tables(spark, str(log), tables="shop.*", partitionBytes="32k") as found:
         expected = ibbmaster.open(log).to_arrow_tables("shop.*")
         counts = {"shop.parent": found["shop.parent"].count()}

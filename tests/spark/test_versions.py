@@ -56,15 +56,11 @@ def test_every_version_reads_batches_and_tables_and_streams(place, fixtures, tmp
 
 
 class Settings(dict[str, str]):
-    """Those of a session."""
-
     def set(self, name: str, value: str) -> None:
         self[name] = value
 
 
 class OldSession:
-    """One of PySpark 4.0, which has found the format `ibb` by itself."""
-
     def __init__(self, problem: str) -> None:
         self.registered: list[str] = []
         self.dataSource = self
@@ -93,7 +89,6 @@ def test_where_pyspark_gives_no_limits_a_stream_has_the_reader_that_needs_none(f
 
 
 def of_catalog(path, **options):
-    """What Spark hands over at CREATE TABLE … USING ibb OPTIONS (…)."""
     copies = {f"option.{name}": value for name, value in options.items()}
     return {"location": f"file:{path}", "owner": "root", "provider": "ibb", **copies, **options}
 

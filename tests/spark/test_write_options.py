@@ -28,7 +28,6 @@ def test_sizes_that_a_log_cannot_have_are_refused_before_anything_is_written(opt
 
 
 def statement_of(fields, **options):
-    """What creates the one table that is written."""
     (table,) = parse_write_options({"path": "/x", "table": "a.b"} | options, fields).tables().values()
     return table.statements[1]
 

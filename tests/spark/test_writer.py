@@ -20,14 +20,12 @@ CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def state_of(directory):
-    """The GTID state of a log that has no fault."""
     assert [str(fault) for fault in verify(RealDisk(directory), Totals())] == []
     return str(BinlogDirectory(RealDisk(directory)).state())
 
 
 def events_of(spark, directory, columns="_gtid,event_no,data"):
-    reader = spark.read.format("ibb").option("granularity", "events").option("columns", columns)
-    return reader.load(str(directory))
+    return spark.read.format("ibb").option("granularity", "events").option("columns", columns).load(str(directory))
 
 
 @pytest.mark.parametrize("name", ["types", "domains", "large-groups", "xa-and-ddl"])
@@ -35,8 +33,7 @@ def test_events_come_out_as_they_went_in(spark, fixtures, tmp_path, name):
     source = events_of(spark, fixtures / "ibb" / name, "_gtid,_file_no,_offset,event_no,data")
     shuffled = source.repartition(5, f.col("event_no"), f.col("_gtid"))
     shuffled.write.format("ibb").mode("append").save(str(tmp_path / "log"))
-    given = source.select("_gtid", "event_no", "data").collect()
-    assert events_of(spark, tmp_path / "log").collect() == given
+    assert events_of(spark, tmp_path / "log").collect() == source.select("_gtid", "event_no", "data").collect()
     assert state_of(tmp_path / "log") == state_of(fixtures / "ibb" / name)
     assert [path.name for path in tmp_path.iterdir()] == ["log"]
 

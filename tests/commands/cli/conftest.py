@@ -12,8 +12,6 @@ from tests.machinery import stores
 
 @pytest.fixture
 def feed() -> Callable[..., None]:
-    """Groups of domain 0; after a crash they are in the redo log and perhaps not in the files."""
-
     def feed(directory: Path, seq_nos: Iterable[int], size: int = 3000, *, crash: bool = False) -> None:
         directory.mkdir(exist_ok=True)
         disk = RealDisk(directory)
@@ -26,8 +24,6 @@ def feed() -> Callable[..., None]:
 
 @pytest.fixture
 def damaged(tmp_path: Path) -> Callable[..., Iterator[Path]]:
-    """Copies of a file in one place, one after the other, each perhaps truncated and with some flipped bits."""
-
     def damage(source: Path, name: str, *, copies: int, seed: int, begin: int = 0) -> Iterator[Path]:
         data, rng, path = source.read_bytes(), random.Random(seed), tmp_path / name
         path.parent.mkdir(exist_ok=True)

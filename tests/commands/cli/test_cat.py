@@ -174,7 +174,6 @@ PRINTERS = {
 @pytest.mark.parametrize("name", ["checksum-switch/binlog.000002", "statement-compressed-none/binlog.000001"])
 @pytest.mark.parametrize("make", PRINTERS.values(), ids=PRINTERS)
 def test_damage_anywhere_is_an_error_and_never_a_surprise(make, name, tmp_path):
-    """Truncations and flipped bits, in steps: whole transactions, and then the end or an error of this package."""
     data = (CLASSIC / name).read_bytes()[:5000]  # without checksums: nothing else finds them
     path = tmp_path / "binlog.000001"
     refused: list[str] = []

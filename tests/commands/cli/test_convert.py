@@ -29,7 +29,6 @@ SMALL = ["--max-file-size", "64K", "--state-interval", "16K"]
 
 
 def import_to(directory: Path, *arguments: str | Path) -> int:
-    """Convert traditional files, and then with these options."""
     sources = [str(one) for one in arguments if isinstance(one, Path)]
     options = [one for one in arguments if isinstance(one, str)]
     args = parse_arguments(["convert", "--to", "ibb", *SMALL, *sources, str(directory), *options])
@@ -124,7 +123,6 @@ def test_who_is_killed_leaves_nothing_that_looks_whole_and_the_next_run_names_it
 
 @pytest.mark.parametrize("name", ["ibb/domains/binlog-000000.ibb", "classic/10.11/checksum-switch/binlog.000003"])
 def test_damage_is_converted_up_to_nothing(run, tmp_path, damaged, name):
-    """Truncated and flipped files: converted whole, or one line and no target."""
     for number, _ in enumerate(damaged(FIXTURES / name, f"log/{Path(name).name}", copies=12, seed=11)):
         target = tmp_path / f"out{number}"
         code, _, err = run("convert", tmp_path / "log", target, "--to", "traditional")

@@ -36,8 +36,7 @@ def test_the_first_difference_is_shown_with_both_places(run, tmp_path):
 
 def test_it_speaks_json(run, tmp_path):
     first = write_log(tmp_path / "a", "CREATE TABLE t (a INT)")
-    second = write_log(tmp_path / "b", "CREATE TABLE t (b INT)", "DROP TABLE t")
-    code, out, _ = run("diff", first, second, "--json")
+    code, out, _ = run("diff", first, write_log(tmp_path / "b", "CREATE TABLE t (b INT)", "DROP TABLE t"), "--json")
     answer = json.loads(out)
     assert (code, answer["equal"], answer["different"]) == (1, 0, 2)
     assert answer["kinds"] == {"QUERY": 1, "only in second": 1}

@@ -93,8 +93,7 @@ def test_inspect_says_what_a_file_has_instead(run, name, arguments, message):
 
 @pytest.mark.parametrize("options", [(), ("--offset", 4)], ids=["totals", "events"])
 def test_inspect_reads_damaged_traditional_files_up_to_the_damage(run, damaged, options):
-    source = CLASSIC / "10.11/checksum-switch/binlog.000003"
-    for path in damaged(source, "binlog.000001", copies=40, seed=5, begin=4):
+    for path in damaged(CLASSIC / "10.11/checksum-switch/binlog.000003", "binlog.000001", copies=40, seed=5, begin=4):
         code, out, err = run("inspect", path, *options)
         assert (code, err.count("\n")) in ((0, 0), (2, 1)), (out, err)
         assert (out.replace("\n", "") + err.strip()).isprintable()

@@ -86,7 +86,6 @@ def test_damage_is_one_line(snapshot, fixtures, tmp_path):
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """A file system of 150 kB."""
     directory = tmp_path / "small"
     directory.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=150k", "tmpfs", directory]

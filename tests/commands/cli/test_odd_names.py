@@ -22,7 +22,6 @@ Rows = dict[TableName, list[tuple[int, str | None]]]
 
 
 def rows_in_the_end() -> Rows:
-    """What the server had, by table."""
     told = json.loads((ODD / "tables.json").read_text())
     return {TableName(database, name): [(key, text) for key, text in rows] for database, name, rows in told}
 
@@ -34,7 +33,6 @@ PATHS = ("traditional", "ibb")
 
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The log as it was captured, and imported."""
     from ibbmaster.commands.cli.main import main
 
     imported = tmp_path_factory.mktemp("odd") / "log"
@@ -53,7 +51,6 @@ def path(logs: dict[str, Path], request: pytest.FixtureRequest) -> Path:
 
 
 def folded(changes: Iterator[tuple[TableName, Mapping[str, Any] | None, Mapping[str, Any] | None]]) -> Rows:
-    """The rows that changes leave, by table."""
     found: dict[TableName, dict[int, str | None]] = {}
     for name, before, after in changes:
         rows = found.setdefault(name, {})

@@ -25,8 +25,7 @@ def test_seek_explains_a_refusal(run):
 def test_seek_looks_in_one_file_as_the_library_does(run):
     path = IBB / "types" / "binlog-000001.ibb"
     with ibbmaster.open(path) as log:
-        first = next(iter(log)).gtid
-        starts = [log.seek(position) for position in ("0-1-1", first, log.position)]
+        starts = [log.seek(position) for position in ("0-1-1", next(iter(log)).gtid, log.position)]
     for start in starts:
         code, out, _ = run("seek", path, start.position)
         assert (code, out) == (0 if start.refusal is None else 1, f"{start.explain()}\n")

@@ -138,7 +138,6 @@ text = "as the scenario says"
 
 
 def served_scenario(tmp_path, *options):
-    """`serve --scenario` as a process."""
     file = tmp_path / "scenario.toml"
     file.write_text(SCENARIO)
     command = [sys.executable, "-m", "ibbmaster", "serve", "--scenario", str(file), "--listen", "127.0.0.1:0", *options]
@@ -191,8 +190,7 @@ def test_without_a_scenario_nothing_of_it_is_there(tmp_path):
     assert (options.primary.stages, options.primary.observer) == ((), None)
     started = "import sys, ibbmaster.api.serving, ibbmaster.commands.cli.serve"
     code = f"{started}; print([name for name in sys.modules if 'testkit' in name])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout == "[]\n"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_sighup_reads_accounts_again_and_what_is_wrong_with_them_changes_nothing(tmp_path):

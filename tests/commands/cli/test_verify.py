@@ -71,7 +71,6 @@ def test_damaged_traditional_files_are_faults_or_refused_in_one_line(run, tmp_pa
 
 
 def fetched_pages(store) -> int:
-    """Pages that were asked of an object store."""
     ranges = [one.range.removeprefix("bytes=").split("-") for one in store.requests if one.range]
     return sum(int(last) + 1 - int(first) for first, last in ranges) // PAGE_SIZE
 

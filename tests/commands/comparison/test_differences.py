@@ -18,8 +18,6 @@ from tests.machinery.events import make_event
 
 
 class One(NamedTuple):
-    """A transaction of some events after its GTID."""
-
     gtid: Gtid
     events: tuple[bytes, ...]
 

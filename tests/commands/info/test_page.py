@@ -56,7 +56,6 @@ def test_nothing_is_loaded_and_nothing_runs():
 
 
 def hostile_facts():
-    """Facts in which every text that comes from a log is an attack."""
     facts = facts_of("ibb/types", "0-1-100")
     facts["path"] = HOSTILE
     facts["tables"][0]["table"] = facts["largest"][0]["tables"][0] = HOSTILE

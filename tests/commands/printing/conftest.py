@@ -13,7 +13,6 @@ from tests.written_log import inserted, write_log
 
 @pytest.fixture
 def half_readable(tmp_path: Path) -> Path:
-    """A log of d.t with a row that is read, and one whose text is none."""
     table = written_table("d.t", {"id": "int", "c": "varchar(36)"}, table_id=1)
     rows = [event.replace(b"zz", b"\xff\xfe") for event in inserted(table, [1, "ok"], [2, "zz"])]
     return write_log(tmp_path / "half", "CREATE TABLE d.t (id INT, c VARCHAR(36))", [rows])
@@ -21,8 +20,6 @@ def half_readable(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def contents() -> Callable[[Path], Iterator[GroupContent]]:
-    """The groups of a log, each to be printed, while it is read."""
-
     def read(path: Path, **given) -> Iterator[GroupContent]:
         with ibbmaster.open(path) as log:
             for group in log.groups(asks_statements=True):
@@ -33,8 +30,6 @@ def contents() -> Callable[[Path], Iterator[GroupContent]]:
 
 @pytest.fixture
 def printed() -> Callable[..., str]:
-    """A log as a printer prints it."""
-
     def print_log(path: Path, printer: Printer, **given) -> str:
         with ibbmaster.open(path) as log:
             groups = [b"".join(printer.group(group)) for group in log.groups(asks_statements=True, **given)]

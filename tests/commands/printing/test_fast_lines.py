@@ -170,7 +170,6 @@ def some_row(rng, number):
 
 @pytest.fixture
 def every_type(tmp_path):
-    """A log of two tables in turn, one with each type; images are whole and not."""
     rng = random.Random(random.randrange(2**32))
     table = in_latin1(written_table("d.t", DECLARED, table_id=1), "old")
     other = written_table("d.o", {"name": "varchar(300)", "id": "int"}, table_id=2)
@@ -189,7 +188,6 @@ def every_type(tmp_path):
 
 
 def in_latin1(table, name):
-    """The table with a TEXT column in this character set."""
     encode = lambda text: len(text).to_bytes(2, "little") + text.encode("cp1252")  # noqa: E731
     columns = [
         replace(column, collation=LATIN1, encode=encode) if column.name == name else column for column in table.columns
@@ -198,7 +196,6 @@ def in_latin1(table, name):
 
 
 def some(rng, table, rows):
-    """Changes of rows, some with a part of their columns."""
     change = rng.choice([inserted, deleted, updated, updated])
     if change is not updated:
         return change(table, *rows)

@@ -25,7 +25,6 @@ def parsed(printed):
 
 
 def as_cells(row):
-    """A row of JSON as DataFrames have its values: as text."""
     return None if row is None else {name: as_cell(value) for name, value in row.items()}
 
 
@@ -75,8 +74,7 @@ def test_a_line_says_where_it_belongs(parsed):
 
 
 def test_changes_of_a_group_are_numbered(parsed):
-    numbers = [line["number"] for line in parsed(CLASSIC / "ddl-trx-xa") if line["gtid"] == "0-1-21"]
-    assert numbers == list(range(6))
+    assert [line["number"] for line in parsed(CLASSIC / "ddl-trx-xa") if line["gtid"] == "0-1-21"] == list(range(6))
 
 
 def test_numbers_have_all_their_digits_and_bytes_are_named(tmp_path, parsed):

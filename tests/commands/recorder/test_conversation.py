@@ -81,7 +81,6 @@ def answers(response, capabilities=CLIENT):
 
 
 def steps():
-    """A whole conversation: who says what, and what is made of it."""
     query, prepare = QueryCommand(sql=b"SELECT 1"), StatementPrepare(sql=b"SELECT ?")
     prepared = [b"\0" + (1).to_bytes(4, "little") + b"\1\0\1\0" + bytes(3), b"\3def", encode_eof(Eof()), b"\3def"]
     more = encode_eof(Eof(status=StatusFlag.MORE_RESULTS))
@@ -148,7 +147,6 @@ def test_result_sets_without_eof_are_understood():
 
 
 def talking(capabilities=CLIENT):
-    """A conversation behind its login."""
     heard = Conversation()
     list(heard.from_primary(framed([greeting()])))
     list(heard.from_client(framed([login(capabilities)], 1)))

@@ -65,7 +65,6 @@ def write(primary, count=5):
 
 @contextlib.contextmanager
 def recorded(directory, count=5, faults=(), **options):
-    """A primary with some groups, and a recorder before it, both for the length of a block."""
     with FixturePrimary(server_id=3, **options) as primary:
         write(primary, count)
         for line in faults:
@@ -75,12 +74,10 @@ def recorded(directory, count=5, faults=(), **options):
 
 
 def faults_in(directory):
-    """The faults of what was recorded there."""
     return read_scenario(directory / "scenario.toml").faults
 
 
 def timed(directory, monkeypatch):
-    """A recording, and the moments of its clock: the last of them is now."""
     moments = [0.0]
     monkeypatch.setattr(Recording, "now", lambda _: moments[-1])
     made = Recording(directory, "nowhere")
@@ -89,12 +86,10 @@ def timed(directory, monkeypatch):
 
 
 def set_started(primary):
-    """A traditional stream opens with the time at which its primary was started."""
     primary._running._primary._parts.facts.started_at = STARTED_AT
 
 
 def heard(port, **how):
-    """What a consumer gets; a refusal is one, too."""
     try:
         found = listen_in(port, **how)
         return found if found.data else Tapped(data=b"gone", end="refused", seconds=0)
@@ -104,7 +99,6 @@ def heard(port, **how):
 
 
 def play(directory, hear, *, at_once=True, **options):
-    """What a consumer gets from a replay."""
     scenario = read_scenario(directory / "scenario.toml")
     with (scenario.at_once() if at_once else scenario).serving(**options) as primary:
         set_started(primary)
@@ -193,19 +187,16 @@ def test_an_event_in_pieces_is_logged_whole(memory_path, monkeypatch):
 
 
 def logged(directory):
-    """GTID and bytes of each group that was recorded."""
     with ibbmaster.open(directory / "log") as log:
         return [(str(group.gtid), b"".join(event.data for event in group.events())) for group in log.groups()]
 
 
 def group_of(gtid, *bodies):
-    """The events of a group of row events with such bodies."""
     head = encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.TRANSACTIONAL))
     return [head, *(make_event(160, 3, body) for body in bodies), make_event(16, 3, bytes(8))]
 
 
 def begun_dump(recording, state):
-    """A dump that has sent what describes the format."""
     dump = RecordedDump(recording, BinlogDump(position=4, flags=0, server_id=9, file_name=""), state)
     dump.take(DumpPiece(data=b"\0" + FORMAT, is_first=True, is_last=True))
     return dump
@@ -213,7 +204,6 @@ def begun_dump(recording, state):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_came_wrong_the_log_has_each_group_once_as_it_came_right(tmp_path, seed):
-    """Servers that share a domain, events in pieces, wrong bytes anywhere, and a consumer that then comes again."""
     rng, state, groups = random.Random(seed), GtidState(), []
     for _ in range(30):
         domain_id, server_id = rng.randrange(2), rng.choice((1, 2))
@@ -249,8 +239,7 @@ def test_a_group_whose_checksum_was_wrong_is_logged_as_it_came_where_its_consume
     dump = begun_dump(recording, GtidState())
     came = []
     for seq_no in (1, 2, 3):
-        gtid = Gtid(domain_id=0, server_id=1, seq_no=seq_no)
-        for event in group_of(gtid, bytes(100)):
+        for event in group_of(Gtid(domain_id=0, server_id=1, seq_no=seq_no), bytes(100)):
             (piece,) = pieces_of(rng, event, is_spoilt=seq_no == 2 and len(event) > 100)
             dump.take(piece)
             came.append(piece.data[20:-4])
@@ -326,7 +315,6 @@ def test_a_primary_has_ended_in_order_if_one_of_its_connections_has(tmp_path, mo
 
 
 def pieces_of(rng, event, *, is_spoilt):
-    """An event as a dump has it, with its checksum; a long one in pieces."""
     data = bytearray(append_checksum(resized(event + bytes(4))[:-4]))
     if is_spoilt:
         data[rng.randrange(19, len(data))] ^= 4  # behind the header
@@ -408,8 +396,6 @@ def test_a_consumer_that_leaves_is_no_fault(tmp_path):
 
 
 class Heard(RecordedConnection):
-    """Keeps what a relay told it."""
-
     calls: ClassVar[list[tuple[str, tuple[object, ...]]]] = []
 
     async def from_primary(self, data, waited_s, send):
@@ -422,8 +408,6 @@ class Heard(RecordedConnection):
 
 
 async def told(connection, calls):
-    """Tell a listener what a relay has told another one."""
-
     async def send(data):
         pass
 

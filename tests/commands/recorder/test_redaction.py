@@ -25,8 +25,7 @@ def query_event(sql, *, is_compressed=False):
     plain = encode_query(query, server_id=1)
     if not is_compressed:
         return plain
-    body = plain[19 : -len(sql)] + compress(sql)
-    return encode_event(event_type=EventType.QUERY_COMPRESSED, body=body, server_id=1)
+    return encode_event(event_type=EventType.QUERY_COMPRESSED, body=plain[19 : -len(sql)] + compress(sql), server_id=1)
 
 
 @pytest.mark.parametrize("sql", SHOWN)

@@ -17,8 +17,6 @@ TIMEOUT_S = 60.0
 
 
 class Heard(RelayedConnection):
-    """Who listens: passes on, and notes how it ended."""
-
     def __init__(self):
         self.scope = trio.CancelScope()
         self.ends = []
@@ -49,7 +47,6 @@ class Heard(RelayedConnection):
 
 @contextlib.contextmanager
 def connected(heard):
-    """A listener, and a relay before it; gives both ends of one connection."""
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         port = stack.enter_context(relaying(Relay(listener.getsockname(), lambda client, peer: heard)))
@@ -122,8 +119,7 @@ def test_an_end_is_passed_on_as_what_it_is_behind_all_that_was_sent(who, by):
 
 
 def test_what_a_primary_said_before_it_went_comes_through_even_if_the_client_speaks_on():
-    heard = Heard()
-    with connected(heard) as (client, primary):
+    with connected(Heard()) as (client, primary):
         primary.sendall(b"last words")
         primary.close()
         for _ in range(50):

@@ -46,12 +46,10 @@ def run(tmp_path: Path, kept):
 
 
 def configured(monkeypatch, tmp_path, warehouse: str, **more: str):
-    """The configuration of PyIceberg has a catalog `ours`; gives what loads it."""
     from pyiceberg.catalog import load_catalog
     from pyiceberg.utils.config import Config
 
-    settings = {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/ours.db", "WAREHOUSE": warehouse, **more}
-    for name, value in settings.items():
+    for name, value in {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/ours.db", "WAREHOUSE": warehouse, **more}.items():
         monkeypatch.setenv(f"PYICEBERG_CATALOG__OURS__{name}", value)
     monkeypatch.setattr("pyiceberg.catalog._ENV_CONFIG", Config())  # which it reads once
     return load_catalog
@@ -62,8 +60,7 @@ def test_a_catalog_of_the_configuration_gets_the_tables(run, kept, tmp_path, mon
     for end in (2, len(LOG)):
         assert verdicts(run(*LOG[:end], catalog="ours")) == {"d.t": f"exact at 0-1-{end}"}
     with closing(load_catalog("ours")) as catalog:
-        rows = catalog.load_table(("d", "t")).scan().to_arrow().to_pylist()
-        assert {row["id"]: row["a"] for row in rows} == ROWS
+        assert {row["id"]: row["a"] for row in catalog.load_table(("d", "t")).scan().to_arrow().to_pylist()} == ROWS
         catalog.create_table(("d", "u"), catalog.load_table(("d", "t")).schema(), f"file://{tmp_path}/u")
     assert sorted(path.name for path in kept.place.iterdir()) == ["_ibbmaster-maintain.json", "_ibbmaster-schema.cache"]
     done = run(*LOG, "CREATE TABLE u LIKE t", catalog="ours")
@@ -84,8 +81,7 @@ def test_a_catalog_whose_warehouse_is_in_an_object_store_has_the_tables_there(
     for end in (2, len(LOG)):
         shutil.rmtree(tmp_path / "log", ignore_errors=True)
         write_log(tmp_path / "log", *LOG[:end])
-        done = maintain(str(tmp_path / "log"), target, catalog="ours")
-        assert verdicts(done) == {"d.t": f"exact at 0-1-{end}"}
+        assert verdicts(maintain(str(tmp_path / "log"), target, catalog="ours")) == {"d.t": f"exact at 0-1-{end}"}
     with closing(load_catalog("ours")) as catalog:
         table = catalog.load_table(("d", "t"))
         assert {row["id"]: row["a"] for row in table.scan().to_arrow().to_pylist()} == ROWS

@@ -51,14 +51,11 @@ ROWS = {1: 11, 5: 20}
 
 @pytest.fixture(params=KINDS)
 def kept(request, tmp_path: Path) -> KeptTables:
-    """The tables of the lake."""
     return KeptTables(request.param, tmp_path / "lake")
 
 
 @pytest.fixture
 def run(tmp_path: Path, kept):
-    """Maintain the tables of a log of these groups."""
-
     def go(*items: Item, **options) -> Maintained:
         shutil.rmtree(tmp_path / "log", ignore_errors=True)
         write_log(tmp_path / "log", *items)
@@ -254,8 +251,7 @@ def test_rows_that_a_merge_did_not_find_as_the_log_has_them_are_made_anew_even_a
 
 def test_a_table_that_is_gone_keeps_its_last_rows(run, kept) -> None:
     run(*LOG)
-    done = run(*LOG, "DROP TABLE t")
-    assert verdicts(done) == {"d.t": "gone, dropped or renamed; its rows here are those at 0-1-4"}
+    assert verdicts(run(*LOG, "DROP TABLE t")) == {"d.t": "gone, dropped or renamed; its rows here are those at 0-1-4"}
     assert kept.rows() == sorted(ROWS.items())
     run(*LOG, "DROP TABLE t", CREATED)
     assert kept.rows() == []

@@ -21,7 +21,6 @@ NAMES = [f"d.t{number}" for number in range(6)]
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """Six tables of 20 rows of 3000 bytes each."""
     assert load() is not None
     columns = {"id": "int", "a": "text"}
     tables = [
@@ -34,7 +33,6 @@ def log(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """Of each scan the tables that it began with."""
     found: list[list[str]] = []
     planned = many_tables.plan_tables
     monkeypatch.setattr(

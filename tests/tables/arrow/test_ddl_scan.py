@@ -16,7 +16,6 @@ CAPTURES = ("10.11/ddl-trx-xa", "11.8/alter-two-phase", "11.8/types-noblob-compr
 
 @pytest.fixture
 def count_folds(monkeypatch):
-    """How many groups are folded one by one from here on."""
     found = []
     fold = GroupFolding.fold
     monkeypatch.setattr(GroupFolding, "fold", lambda *given: (found.append(given[1]), fold(*given)))
@@ -53,8 +52,7 @@ def test_a_log_that_is_written_is_scanned_and_goes_on(tmp_path, count_folds, mon
     monkeypatch.setattr(ddl_scan, "RANGE_BYTES", 1 << 16)
     with ibbmaster.create(tmp_path / "log", max_file_bytes="256k", state_interval_bytes="64k") as log:
         for number in range(1, 300):
-            create = f"CREATE TABLE t{number} (a INT COMMENT '{'x' * 900}')"
-            log.append(f"0-1-{2 * number}", create, database="d")
+            log.append(f"0-1-{2 * number}", f"CREATE TABLE t{number} (a INT COMMENT '{'x' * 900}')", database="d")
             log.append(f"0-1-{2 * number + 1}", "INSERT INTO t VALUES (1)", database="d")
         schema = LoggedSchema(log.engine, scan=scan_ddl)
         assert len(schema.history().at().tables) == 299

@@ -67,7 +67,6 @@ def directory(request, imported):
 
 
 def tables_of(directory, *, is_classic=False):
-    """The tables whose columns have names."""
     reader, names = RowReader(), set()
     with closing(open_log(parse_options({"path": str(directory)}, is_classic=is_classic))) as log:
         for log_range in log.ranges(LOG_START, log.end(), size=1 << 40):
@@ -220,14 +219,12 @@ def test_each_page_that_is_damaged_is_one_fault_and_the_rest_is_read(tmp_path, p
     counts = {}
     for granularity in ("faults", "groups"):
         options = parse_options(given | {"granularity": granularity})
-        rows = [row for task in plan_tasks(options, find_fields(options)) for row in rows_of(task)]
-        counts[granularity] = len(rows)
+        counts[granularity] = len([row for task in plan_tasks(options, find_fields(options)) for row in rows_of(task)])
     assert counts["faults"] == 1
     assert 60 < counts["groups"] < 155
 
 
 def row_events():
-    """Row events of many tables, each with the TABLE_MAP before it."""
     table_map = b""
     for event in raw_events(CLASSIC / "11.8/types-full-crc32"):
         if event[4] == EventType.TABLE_MAP:
@@ -291,7 +288,6 @@ OF_SINGLE_BYTES = [name for name in CODECS if letters_of(name) is not None]
 
 
 def table_of(charset):
-    """Two columns with text of a character set, of which the values are bytes."""
     table = written_table("db.t", {"short": "varchar(30)", "number": "int", "long": "text"}, table_id=1)
     short, number, long = table.columns
     own = {"collation": COLLATIONS[charset]}
@@ -374,18 +370,15 @@ def test_a_byte_that_is_no_letter_is_the_same_error_for_both(kernels, tmp_path, 
 
 
 def row_events_of(table, kind, changes, **given):
-    """A table and its changes."""
     return [encode_table_map(table, server_id=1), *encode_rows(table, kind, changes, server_id=1, **given)]
 
 
 def write_images(directory, table, images):
-    """A log of one group that inserts rows into a table."""
     write_log(directory, [row_events_of(table, ChangeKind.INSERT, [(None, image) for image in images])])
 
 
 @pytest.fixture
 def damaged(tmp_path, imported):
-    """A log of many ranges with one flipped bit."""
     directory = imported("11.8/domains")
     flip(sorted(directory.glob("binlog-*.ibb"))[0], 2 * PAGE_SIZE + 777)
     return directory
@@ -395,8 +388,7 @@ def damaged(tmp_path, imported):
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_where_damage_is_passed_over_kernels_read_what_is_sound(kernels, monkeypatch, damaged, granularity, is_damaged):
     given = {"granularity": granularity, "failOnDataLoss": "false", "partitionBytes": "16k"}
-    directory = damaged if is_damaged else FIXTURES / "ibb" / "xa-and-ddl"
-    options = parse_options({"path": str(directory), **given})
+    options = parse_options({"path": str(damaged if is_damaged else FIXTURES / "ibb" / "xa-and-ddl"), **given})
     by_hand = []
     careful = reading.rows_of
     monkeypatch.setattr(reading, "rows_of", lambda task, begin=LOG_START: by_hand.append(task) or careful(task, begin))
@@ -452,7 +444,6 @@ def test_faults_may_be_asked_for_by_some_of_their_columns(kernels, damaged, is_d
 
 
 def log_of_full_pages(directory):
-    """A log in which the third group ends a page, so that its file can be cut there and nobody sees it."""
     xid = make_event(16, 1, bytes(8))
     with BinlogWriter(RealDisk(directory), max_file_bytes=256 << 10) as writer:
         for number in range(1, 100):

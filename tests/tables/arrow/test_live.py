@@ -26,7 +26,6 @@ OPTIONS = parse_options(ADDRESS | {"granularity": "groups"})
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Which dumps a primary was asked for; it ends each after all that it has, and before what it has promised."""
     found = []
 
     def groups_between(primary, start, end):
@@ -62,7 +61,6 @@ def test_a_primary_that_sends_other_groups_than_when_the_read_was_planned_is_an_
 
 
 def test_a_history_is_that_of_its_range_and_of_what_was_declared(monkeypatch):
-    """One of them is kept for who asks again."""
     folded = []
 
     def groups_between(primary, start, end):

@@ -45,7 +45,6 @@ def seed() -> int:
 
 
 def together(options: ReadOptions) -> dict[str, pa.Table]:
-    """All tables, as a worker gives them."""
     fields = find_tables(options)
     found = {name: arrow_schema(one).empty_table() for name, one in fields.items()}
     for task in plan_tables(options, fields):
@@ -146,7 +145,6 @@ def test_a_row_event_of_no_table_is_an_error_that_names_its_group(tmp_path):
 
 @pytest.fixture
 def wide(tmp_path: Path) -> Path:
-    """A log of many pages, in which each group changes eight tables."""
     names = [f"t{number}" for number in range(8)]
     columns = {"id": "int", "a": "text"}
     tables = [written_table(f"d.{name}", columns, table_id=number + 1) for number, name in enumerate(names)]
@@ -164,7 +162,6 @@ def test_blocks_are_read_once_however_many_tables_there_are(wide, monkeypatch):
 
 
 def reads_of(tasks: list[TablesTask], monkeypatch: pytest.MonkeyPatch) -> int:
-    """How often files are read for these."""
     reads = []
     with monkeypatch.context() as patch:
         for name in ("read", "read_into"):

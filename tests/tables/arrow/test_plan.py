@@ -39,7 +39,6 @@ def test_a_log_that_grew_or_is_another_one_is_folded_anew(tmp_path) -> None:
 
 
 def test_a_table_that_was_last_written_long_ago_is_found_in_any_file(tmp_path) -> None:
-    """Files are looked through from the end: one, then two, then four at once, each of them once."""
     old, new = (
         written_table(f"d.{name}", {"id": "int", "a": "mediumtext"}, table_id=number)
         for number, name in enumerate("tu")
@@ -59,7 +58,6 @@ def test_a_table_that_was_last_written_long_ago_is_found_in_any_file(tmp_path) -
 
 @pytest.fixture
 def opened(monkeypatch):
-    """How often each file is opened from here on, by its name."""
     found: Counter[str] = Counter()
     open_regular, init = local._open_regular, LocalFile.__init__
 
@@ -78,7 +76,6 @@ def opened(monkeypatch):
 
 @pytest.fixture
 def small_files(tmp_path, monkeypatch):
-    """The same rows in small files of each kind."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     table = written_table("d.t", {"id": "int", "a": "mediumtext"}, table_id=1)
     rows = [inserted(table, [number, "x" * 30_000]) for number in range(80)]

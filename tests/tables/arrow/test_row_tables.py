@@ -39,15 +39,12 @@ def kernels():
 
 
 class VersionedLog:
-    """A log of one table without names in it, and the versions that its statements would tell."""
-
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.versions: list[TableVersion | UnknownTable] = []
         self._number = 0
 
     def write(self, *events: list[bytes]) -> SchemaPlace:
-        """Write a group of these events; returns where it begins."""
         self._number += 1
         gtid = Gtid(domain_id=0, server_id=1, seq_no=self._number)
         body = [*(event for some in events for event in some), make_event(16, 1, bytes(8))]
@@ -67,7 +64,6 @@ LATER = SchemaPlace(LogPosition(1 << 20, 0), 0)
 
 
 def read(log, kernels, shape=None, *, columns=(), zero_dates="null"):
-    """What both read of the log; it must be the same."""
     given = {"path": str(log.directory), "zeroDates": zero_dates} | ({"table": "db.t"} if shape else {})
     options = parse_options(given)
     fields = generic_shape(options.granularity)
@@ -252,7 +248,6 @@ def test_a_table_map_that_contradicts_its_version_is_refused_by_both(log, kernel
 
 
 def test_random_versions_are_read_alike(log, kernels, monkeypatch) -> None:
-    """Versions that add, drop, rename and move columns, in rows with and without some of them."""
     from ibbmaster.tables.arrow import row_columns
 
     monkeypatch.setattr(row_columns, "ROWS_MAX", 7)
@@ -285,8 +280,7 @@ def test_random_versions_are_read_alike(log, kernels, monkeypatch) -> None:
     newest = log.versions[-1]
     assert isinstance(newest, TableVersion)
     for one in (version_shape("db.t", newest), as_written(log.versions)):
-        columns = [*(column.name for column in one.columns), "_absent"]
-        assert len(read(log, kernels, one, columns=columns)) == total
+        assert len(read(log, kernels, one, columns=[*(column.name for column in one.columns), "_absent"])) == total
     assert len(read(log, kernels)) == total
 
 

@@ -43,7 +43,6 @@ def kernels():
 
 
 def small_log(size: int = 5000) -> MemoryDisk:
-    """Files of four pages, whose last group reaches into the next file; two domains."""
     table = written_table("d.t", {"id": "int", "a": "mediumtext"}, table_id=1)
     disk = MemoryDisk()
     with BinlogWriter(disk, max_file_bytes=4 * PAGE_SIZE, state_interval_bytes=PAGE_SIZE) as writer:
@@ -57,14 +56,12 @@ def small_log(size: int = 5000) -> MemoryDisk:
 
 
 def found_in(batches) -> Iterator[tuple[object, ...]]:
-    """Each event: its group and where that is, its number there, and its bytes."""
     for batch in batches:
         for number, (_, _, group, in_group) in enumerate(batch.events.tolist()):
             yield tuple(batch.groups[group, :8].tolist()), in_group, batch.event(number)
 
 
 def outcome(make) -> object:
-    """Events, or the error that comes instead of some."""
     try:
         return list(found_in(make()))
     except IbbMasterError as error:
@@ -72,7 +69,6 @@ def outcome(make) -> object:
 
 
 def both(log, kernels) -> tuple[object, object]:
-    """What the ranges of a log give together, and each by itself."""
     ranges = log.ranges(LOG_START, log.end(), size=1 << 40)
     alone = outcome(lambda: (batch for one in ranges for batch in event_batches(log, one, kernels)))
     return outcome(lambda: batches_of_ranges(log, ranges, kernels)), alone
@@ -95,7 +91,6 @@ def test_captures_in_small_files_give_the_same_together(fixtures, kernels, monke
 
 @pytest.fixture
 def classic(tmp_path):
-    """Small traditional files."""
     with closing(RealDisk(tmp_path)) as disk:
         export_traditional(BinlogDirectory(small_log()), disk, PROFILES["classic-10.11"], max_file_bytes=50_000)
     return tmp_path

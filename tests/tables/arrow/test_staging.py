@@ -66,7 +66,6 @@ def tables_of(log: Log) -> list[str]:
 
 
 def rows_read(options: ReadOptions, *columns: str) -> dict[str, list[object]]:
-    """What all tasks of options read, by column."""
     options = replace(options, columns=columns)
     fields = find_fields(options)
     found: dict[str, list[object]] = {name: [] for name in columns}
@@ -83,7 +82,6 @@ def changes_read(options: ReadOptions) -> list[Row]:
 
 
 def changes_of_groups(part: Log) -> list[Row]:
-    """The same rows by the groups of a log, one after the other."""
     found = []
     for group in part.groups(asks_statements=True):
         for table, change in group.rows():
@@ -103,7 +101,6 @@ def cells(row):
 
 
 def outcome(read, *given):
-    """What is read, or how it fails."""
     try:
         return read(*given)
     except (EventError, UnreadableError):
@@ -267,7 +264,6 @@ def test_names_of_stages_in_errors_are_those_of_options():
 
 @pytest.fixture
 def hidden(fixtures, tmp_path, monkeypatch):
-    """A log under a relative path, and a way to another machine, which has none."""
     shutil.copytree(fixtures / "ibb/domains", tmp_path / "driver/log")
     (tmp_path / "worker/log").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "driver")

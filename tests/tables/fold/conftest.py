@@ -9,5 +9,4 @@ from tests.written_log import write_log
 
 @pytest.fixture
 def tables_of(tmp_path):
-    """The tables of a log of such statements and groups."""
     return lambda *groups: OurTables(ibbmaster.open(write_log(tmp_path / "log", *groups)).engine)

@@ -111,5 +111,4 @@ def test_a_parent_with_a_null_in_its_key_has_no_children_not_even_those_with_an_
 
 
 def text_row(*values: int | None) -> bytes:
-    """A row as it is sent."""
     return b"".join(b"\xfb" if value is None else lenenc.encode_bytes(b"%d" % value) for value in values)

@@ -28,7 +28,6 @@ def number(value: int, size: int = 4) -> bytes:
 
 
 def updated(values: list[bytes | None], told: set[int], unknown: tuple[int, ...] = ()) -> set[int]:
-    """Compute what changes with the columns that are told; the ids of those that could not be."""
     return {column.id for column in compute(affected(COLUMNS, told), LAYOUT, values, unknown)}
 
 
@@ -80,7 +79,6 @@ OTHERS = {
 
 
 def answers(primary: FixturePrimary, folder, *queries: str) -> list[object]:
-    """The rows of each query, or why it is refused."""
     ours = OurTables(ClassicBinlog(primary.save_classic(folder)))
     found: list[object] = []
     for query in queries:

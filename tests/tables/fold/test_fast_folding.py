@@ -24,7 +24,6 @@ def kernels() -> None:
 
 
 def both(ours: OurTables, monkeypatch: pytest.MonkeyPatch, places) -> tuple[list, list]:
-    """All tables at places, in this order, as kernels and as the reference read them."""
     found = []
     for has_kernels in (True, False):
         ours.reader = TableReader(ours.engine, ours)
@@ -66,8 +65,6 @@ KEYS = {  # declared columns of a key, and what makes values of it
 
 
 class RandomRows:
-    """Tables with keys of many types, and groups that change rows of theirs."""
-
     def __init__(self) -> None:
         self.rows: dict[str, list[list[object]]] = {name: [] for name in KEYS}
         self.tables = {

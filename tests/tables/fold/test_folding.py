@@ -45,7 +45,6 @@ CAPTURES = [
 
 
 def as_sql(table: TableVersion, names: list[str], row: list[bytes | None]) -> tuple[str | None, ...]:
-    """What HEX(CAST(column AS BINARY)) gives for each value."""
     found: list[str | None] = []
     for name, value in zip(names, row, strict=True):
         column = table.column(name)
@@ -128,7 +127,6 @@ CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
 
 
 def rows_of(ours: OurTables, name: str) -> list[tuple[str, ...]] | str | None:
-    """The rows of a table; the reason if they are not known; None if there is no such table."""
     if (found := ours.history.at().table("d", name)) is None:
         return None
     if isinstance(found, UnknownTable):

@@ -97,7 +97,6 @@ def test_whatever_happens_to_rows_every_question_about_them_has_the_answer_of_a_
 
 
 def compare_with_a_model(kept: KeptRows, *, undoes: bool = True) -> None:
-    """The model is one dictionary for each table; questions come between the changes, and may be kept answers."""
     tables: dict[int, dict[bytes, int]] = {1: {}, 2: {}}
     undone: list[dict[int, dict[bytes, int]]] = []
     for step in range(400):

@@ -25,7 +25,6 @@ Rows = list[tuple[object, ...]]
 
 
 def asked(path: Path, sql: str, *items: Item) -> Rows | str:
-    """The rows of a SELECT; or the verb of the statement, or the sentence, for which they are not known."""
     tables = OurTables(open_log(parse_options({"path": str(write_log(path, *items))})))
     try:
         found = tables.answer(sql, SESSIONS[3])
