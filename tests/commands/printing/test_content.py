@@ -19,10 +19,6 @@ def items_of(name):
         return {str(group.gtid): list(GroupContent(group).items()) for group in log}
 
 
-def all_items(contents):
-    return [item for one in contents for item in one.items()]
-
-
 def texts(items):
     return [item.statement.text if isinstance(item, StatementItem) else item.change.kind for item in items]
 
@@ -54,4 +50,4 @@ def test_a_value_that_cannot_be_read_is_an_error_or_its_bytes(half_readable, con
 def test_a_statement_that_is_damaged_names_its_group(tmp_path, contents):
     write_log(tmp_path / "log", [[make_event(EventType.QUERY, 1, bytes(5))]])
     with pytest.raises(EventError, match=r"^group 0-1-1: QUERY of 24 bytes"):
-        all_items(contents(tmp_path / "log"))
+        [item for one in contents(tmp_path / "log") for item in one.items()]

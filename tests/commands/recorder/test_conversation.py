@@ -76,10 +76,6 @@ def framed(payloads, sequence=0):
     return data
 
 
-def answers(response, capabilities=CLIENT):
-    return framed(list(encode_response(response, capabilities)), 1)
-
-
 def steps():
     query, prepare = QueryCommand(sql=b"SELECT 1"), StatementPrepare(sql=b"SELECT ?")
     prepared = [b"\0" + (1).to_bytes(4, "little") + b"\1\0\1\0" + bytes(3), b"\3def", encode_eof(Eof()), b"\3def"]
@@ -95,7 +91,7 @@ def steps():
     yield "client", framed([b"\x03answer that looks like a query"], 3), []
     yield "primary", framed([encode_ok(Ok())], 4), [Admitted()]
     yield "client", framed([encode_command(query)]), [Asked(command=query)]
-    yield "primary", answers(RESULT), [Answered(command=query)]
+    yield "primary", framed(list(encode_response(RESULT, CLIENT)), 1), [Answered(command=query)]
     yield "client", framed([encode_command(query)]), [Asked(command=query)]
     yield (
         "primary",
