@@ -45,13 +45,6 @@ def test_what_cannot_be_read_is_said_before_long_work(tmp_path):
         arguments.expect_readable([Path(__file__), missing])
 
 
-@pytest.mark.parametrize("job", [["snapshot", "a.b"], ["maintain", "--to", "delta://x"]])
-def test_a_job_of_a_lake_that_has_no_log_says_so(run, tmp_path, job):
-    code, out, err = run("lake", job[0], tmp_path / "missing", *job[1:])
-    assert (code, out) == (2, "")
-    assert err == f"ibbmaster: {tmp_path / 'missing'}: no such file or directory\n"
-
-
 def test_a_log_that_is_damaged_is_one_that_there_is(tmp_path, feed):
     feed(tmp_path, range(1, 40))
     arguments.expect_log(tmp_path)

@@ -40,12 +40,6 @@ def test_inspect_says_what_is_wrong_with_a_file(run, tmp_path, name, content, me
     assert message in err
 
 
-@pytest.mark.parametrize("page", ["-1", "16", "99999999999999999999"])
-def test_inspect_says_which_pages_there_are(run, page):
-    answer = run("inspect", IBB / "types" / "binlog-000000.ibb", "--page", page)
-    assert answer == (2, "", f"ibbmaster: binlog-000000.ibb has no page {page}: expected one from 0 to 15\n")
-
-
 def test_inspect_does_not_follow_links_or_wait_for_fifos(run, tmp_path):
     import os
 
@@ -75,20 +69,6 @@ def test_inspect_lists_events_of_a_traditional_file_from_an_offset_on(run):
     assert out.splitlines()[0] == "offset 643  type Gtid  server 2  end 685  info BEGIN GTID 2-2-25"
     whole = [json.loads(line) for line in run("inspect", path, "--offset", 4, "--json")[1].splitlines()]
     assert [line["offset"] for line in whole] == [4, *(line["end"] for line in whole[:-1])]
-
-
-@pytest.mark.parametrize(
-    ("name", "arguments", "message"),
-    [
-        ("classic/10.11/domains/binlog.000006", ("--offset", 5), ": no event begins at offset 5"),
-        ("classic/10.11/domains/binlog.000006", ("--offset", -1), " has no offset -1: expected one from 4 to 3395"),
-        ("classic/10.11/domains/binlog.000006", ("--page", 1), " has no pages: --offset N lists events"),
-        ("ibb/types/binlog-000000.ibb", ("--offset", 4), " has pages: --page N"),
-    ],
-)
-def test_inspect_says_what_a_file_has_instead(run, name, arguments, message):
-    path = IBB.parent / name
-    assert run("inspect", path, *arguments) == (2, "", f"ibbmaster: {path.name}{message}\n")
 
 
 @pytest.mark.parametrize("options", [(), ("--offset", 4)], ids=["totals", "events"])

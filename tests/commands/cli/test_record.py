@@ -67,8 +67,3 @@ def test_however_it_ends_what_it_has_can_be_served(end, tmp_path):
         assert json.loads(told) == {**counts, "scenario": str(tmp_path / "r" / "scenario.toml")}
     with read_scenario(tmp_path / "r" / "scenario.toml").serving() as again:
         assert [listen_in(again.port).data for _ in range(2)] == found
-
-
-def test_times_may_be_left_out_of_a_scenario_only(tmp_path, capsys):
-    assert main(["serve", str(tmp_path), "--at-once"]) == 2
-    assert "--at-once is about the times of a --scenario" in capsys.readouterr().err

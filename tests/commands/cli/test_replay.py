@@ -82,10 +82,6 @@ def test_each_line_of_input_is_a_step():
         assert "\r" not in said, "there is no terminal"
 
 
-def test_an_empty_log_is_refused(run, tmp_path):
-    assert "there is no transaction to play" in run("replay", tmp_path, "--listen", "127.0.0.1:0")[2]
-
-
 def test_progress_is_one_line_with_where_the_recording_is():
     with ibbmaster.open(TYPES) as log:
         played = log.played("step")

@@ -170,12 +170,6 @@ def test_a_scenario_is_served_until_a_signal_comes(tmp_path):
         assert process.wait(60) == 0
 
 
-@pytest.mark.parametrize("options", [[], ["DIR", "--scenario", "FILE"]])
-def test_a_directory_or_a_scenario_is_served(options, capsys):
-    assert main(["serve", *options]) != 0
-    assert "expected a directory of binlogs, or --scenario FILE, and not both" in capsys.readouterr().err
-
-
 def test_a_scenario_that_means_nothing_is_refused_in_a_line(tmp_path, capsys):
     file = tmp_path / "scenario.toml"
     file.write_text("[[fault]]\nplace = 'after gtid'\naction = 'fly'\n")
@@ -262,8 +256,3 @@ def test_no_address_is_written_without_brackets():
     joined = re.compile(r"host\}:\{|%s:%d")
     found = [path.name for path in Path(ibbmaster.__file__).parent.rglob("*.py") if joined.search(path.read_text())]
     assert found == ["printable.py"]
-
-
-def test_a_relay_log_is_refused_at_the_start(capsys):
-    assert main(["serve", str(DOMAINS.parents[2] / "relay-log"), "--listen", "127.0.0.1:0"]) == 2
-    assert "relay.000003 offset 4: this is a relay log, which a replica keeps" in capsys.readouterr().err

@@ -47,24 +47,14 @@ def gathered(log: Path) -> tuple[SharedScan, list[TableRequest]]:
     return SharedScan(options, wanted), wanted
 
 
-def test_all_come_from_one_scan(log, scans) -> None:
+@pytest.mark.parametrize(("bytes_max", "tables"), [(source.BYTES_MAX, 6), (140_000, 2), (1, 1)])
+def test_a_scan_has_as_many_tables_as_memory_allows_and_one_at_least(
+    log, scans, monkeypatch, bytes_max, tables
+) -> None:
+    monkeypatch.setattr(source, "BYTES_MAX", bytes_max)
     changes, wanted = gathered(log)
     assert [changes.take(one)["id"].to_pylist() for one in wanted] == [list(range(20))] * 6
-    assert scans == [NAMES]
-
-
-def test_what_does_not_fit_into_memory_is_in_the_next_scan(log, scans, monkeypatch) -> None:
-    monkeypatch.setattr(source, "BYTES_MAX", 140_000)  # two tables
-    changes, wanted = gathered(log)
-    assert [changes.take(one)["id"].to_pylist() for one in wanted] == [list(range(20))] * 6
-    assert scans == [NAMES, NAMES[2:], NAMES[4:]]
-
-
-def test_a_table_that_is_larger_than_that_is_read_all_the_same(log, scans, monkeypatch) -> None:
-    monkeypatch.setattr(source, "BYTES_MAX", 1)
-    changes, wanted = gathered(log)
-    assert [len(changes.take(one)) for one in wanted] == [20] * 6
-    assert len(scans) == 6
+    assert scans == [NAMES[first:] for first in range(0, 6, tables)]
 
 
 def test_tables_that_are_not_read_after_the_same_position_share_no_scan(log, scans) -> None:
