@@ -1,8 +1,7 @@
 """The judge of the store: seeded work on a simulated disk, and every state a crash could leave.
 
-A state is right if the store opens it, and an independent reading of what it then holds is
-what was fed up to some point: not before the last acknowledged step, not before anything a
-replica was sent; nothing twice, nothing half.
+A state is right if the store opens it, and an independent reading of what it then holds is what was fed up to some
+point: not before the last acknowledged step, not before anything a replica was sent; nothing twice, nothing half.
 """
 
 import argparse

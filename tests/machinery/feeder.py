@@ -1,8 +1,7 @@
 """A process that feeds a log and serves it, to be killed: `python -m tests.machinery.feeder DIR SEED`.
 
-Speaks on standard output: first `port N recovered STATE`, then `fed N` before and `ack N`
-after each group, N being its sequence number. The groups' bodies follow from N, so that
-a reader of the log can see that they are whole.
+Speaks on standard output: first `port N recovered STATE`, then `fed N` before and `ack N` after each group, N being its
+sequence number. The groups' bodies follow from N, so that a reader of the log can see that they are whole.
 """
 
 import random

@@ -1,11 +1,10 @@
 """Threads that run one at a time, in an order that a seed decides.
 
-The threads are real ones with a baton between them: who holds it runs until its next lock,
-wait or call of the disk, and there the seed says who continues. So a schedule comes back with
-its seed alone.
+The threads are real ones with a baton between them: who holds it runs until its next lock, wait or call of the disk,
+and there the seed says who continues. So a schedule comes back with its seed alone.
 
-With `preempts_inside` a thread may lose the baton between any two bytecodes of the modules
-under test, too: that is where a missing lock shows.
+With `preempts_inside` a thread may lose the baton between any two bytecodes of the modules under test, too: that is
+where a missing lock shows.
 """
 
 import _thread

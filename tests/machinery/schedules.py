@@ -1,11 +1,10 @@
 """The judge of the store under threads: writers, readers, background and administration, one step at a time.
 
-A seed makes a directory, and on it some lives: each begins with what the one before has left,
-runs its threads under a scheduler, and ends in order or by a crash at any step. Meanwhile the
-least that a loss of power would leave is recovered whenever the durable end has moved or
-something was acknowledged, and other states now and then. What readers get, and the bytes
-that a replica would, is compared with what was fed. Where the disk `fails`, a call of it does so
-in each life, whoever makes it: nobody may be told what did not happen, and nothing goes on behind it.
+A seed makes a directory, and on it some lives: each begins with what the one before has left, runs its threads under a
+scheduler, and ends in order or by a crash at any step. Meanwhile the least that a loss of power would leave is
+recovered whenever the durable end has moved or something was acknowledged, and other states now and then. What readers
+get, and the bytes that a replica would, is compared with what was fed. Where the disk `fails`, a call of it does so in
+each life, whoever makes it: nobody may be told what did not happen, and nothing goes on behind it.
 """
 
 import argparse

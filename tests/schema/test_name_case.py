@@ -108,10 +108,6 @@ def test_what_may_be_of_either_kind_says_nothing(folded, statement):
     assert found(folded.run(MADE, statement)) is None
 
 
-def test_two_tables_that_differ_in_letters_only_say_that_these_matter(folded):
-    assert found(folded.run(MADE, "CREATE TABLE three (b INT)")) is NameCase.EXACT
-
-
 def test_a_table_that_may_have_been_dropped_in_other_letters_says_nothing_later(folded):
     assert found(folded.run(MADE, "DROP TABLE IF EXISTS three", "CREATE TABLE THREE (b INT)")) is None
 

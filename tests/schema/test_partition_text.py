@@ -32,10 +32,7 @@ def test_each_partition_has_its_number_and_what_it_holds():
     ]
 
 
-def test_partitions_that_are_only_counted_have_names_of_the_server():
+def test_partitions_that_are_only_counted_have_names_of_the_server_and_unreadable_ones_are_none():
+    assert list(partitions("SYSTEM_TIME LIMIT 5")) == []
     assert [part.name for part in partitions("KEY (a) PARTITIONS 2")] == ["p0", "p1"]
     assert len(list(partitions("KEY (a) PARTITIONS 999999999"))) == PARTITIONS_MAX
-
-
-def test_what_cannot_be_read_has_no_partitions():
-    assert list(partitions("SYSTEM_TIME LIMIT 5")) == []

@@ -25,7 +25,8 @@ def test_a_sequence_is_printed_with_all_it_has(made, printed):
     assert create_sequence(table(made, TableKind.SEQUENCE)) == f"CREATE SEQUENCE `v` {printed} ENGINE=InnoDB"
 
 
-def test_a_view_is_told_apart():
+def test_a_view_is_told_apart_and_any_other_text_is_its_own_query():
+    assert view_parts(table("nonsense", TableKind.VIEW)).query == "nonsense"
     parts = view_parts(table(VIEW, TableKind.VIEW))
     assert (parts.query, parts.check_option) == ("select 1 AS a from t", "LOCAL")
     assert (parts.definer, parts.security, parts.algorithm) == ("root@localhost", "INVOKER", "MERGE")
@@ -39,7 +40,3 @@ def test_a_view_is_printed_with_its_query_as_it_was_written():
         "CREATE ALGORITHM=MERGE DEFINER=`root`@`localhost` SQL SECURITY INVOKER VIEW `v` (x) AS select 1 AS a from t "
         "WITH LOCAL CHECK OPTION"
     )
-
-
-def test_a_text_that_is_no_view_is_its_own_query():
-    assert view_parts(table("nonsense", TableKind.VIEW)).query == "nonsense"

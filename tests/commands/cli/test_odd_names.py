@@ -126,13 +126,6 @@ def test_a_converted_log_has_the_tables_that_were_chosen(path, run, tmp_path) ->
     assert run("diff", path, tmp_path / "whole", "--only", "shop.`eu.orders`")[0] == 2  # the other one is not there
 
 
-@pytest.mark.parametrize("text", ["shop.eu.orders", "`shop.eu.orders`", "shop", "`shop.eu`orders"])
-def test_a_text_of_which_two_tables_could_be_meant_is_refused(imported, run, text) -> None:
-    code, _, errors = run("cat", imported, "--only", text)
-    assert code == 2
-    assert "expected database.table" in errors
-
-
 def test_a_table_that_is_missing_is_told_beside_names_that_can_be_pasted(imported, run) -> None:
     code, _, errors = run("cat", imported, "--only", "shop.nothing")
     assert code == 2

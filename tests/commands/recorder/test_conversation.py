@@ -81,11 +81,8 @@ def steps():
     prepared = [b"\0" + (1).to_bytes(4, "little") + b"\1\0\1\0" + bytes(3), b"\3def", encode_eof(Eof()), b"\3def"]
     more = encode_eof(Eof(status=StatusFlag.MORE_RESULTS))
     events = [b"\0" + bytes(30), b"\0" + bytes(PIECE_MAX) + b"end"]
-    yield (
-        "primary",
-        framed([greeting()]),
-        [Greeted(server_version="11.8.6-MariaDB-log", connection_id=5, offered_tls=False)],
-    )
+    greeted = Greeted(server_version="11.8.6-MariaDB-log", connection_id=5, offered_tls=False)
+    yield "primary", framed([greeting()]), [greeted]
     yield "client", framed([login()], 1), [Named(user="repl")]
     yield "primary", framed([b"\xfeed25519\0seed"], 2), []
     yield "client", framed([b"\x03answer that looks like a query"], 3), []
@@ -93,11 +90,8 @@ def steps():
     yield "client", framed([encode_command(query)]), [Asked(command=query)]
     yield "primary", framed(list(encode_response(RESULT, CLIENT)), 1), [Answered(command=query)]
     yield "client", framed([encode_command(query)]), [Asked(command=query)]
-    yield (
-        "primary",
-        framed([b"\1", b"\3def", encode_eof(Eof()), b"\1x", more, encode_ok(Ok())], 1),
-        [Answered(command=query)],
-    )
+    several = [b"\1", b"\3def", encode_eof(Eof()), b"\1x", more, encode_ok(Ok())]
+    yield "primary", framed(several, 1), [Answered(command=query)]
     yield "client", framed([encode_command(query)]), [Asked(command=query)]
     yield "primary", framed([encode_err(ERR)], 1), [Answered(command=query, err=ERR)]
     yield "client", framed([encode_command(query)]), [Asked(command=query)]
@@ -111,15 +105,9 @@ def steps():
     yield "primary", framed([encode_ok(Ok())], 1), [Answered(command=REGISTER)]
     yield "client", framed([encode_command(DUMP)]), [Asked(command=DUMP)]
     yield "client", b"\0", []  # one client sends a stray byte
-    yield (
-        "primary",
-        framed(events, 1),
-        [
-            DumpPiece(data=events[0], is_first=True, is_last=True),
-            DumpPiece(data=events[1][:PIECE_MAX], is_first=True, is_last=False),
-            DumpPiece(data=events[1][PIECE_MAX:], is_first=False, is_last=True),
-        ],
-    )
+    first, last = events[1][:PIECE_MAX], events[1][PIECE_MAX:]
+    pieces = [(events[0], True, True), (first, True, False), (last, False, True)]
+    yield "primary", framed(events, 1), [DumpPiece(data=one, is_first=a, is_last=b) for one, a, b in pieces]
     yield "primary", framed([encode_eof(Eof())], 3), [DumpEnded(word=Eof())]
 
 
