@@ -54,7 +54,6 @@ def add_campaign_options(parser: argparse.ArgumentParser, verb: str) -> None:
 def run_from_command_line(
     check: Callable[[int], int], arguments: argparse.Namespace, *, unit: str, error: type[Exception]
 ) -> None:
-    """Run what the command line says; `error` ends the program with its text and status 1."""
     total: int = getattr(arguments, unit)
     seeds = itertools.count(arguments.first_seed) if arguments.seed is None else [arguments.seed]
     try:

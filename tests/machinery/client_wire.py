@@ -62,7 +62,6 @@ def encode_login(login: handshake.LoginRequest | handshake.TlsRequest) -> bytes:
 
 
 def decode_auth_switch(payload: Buffer) -> tuple[str, bytes]:
-    """Name and data of the plugin. Raises RemoteProtocolError: it is no auth switch, or the name is not terminated."""
     fields = handshake._Fields(payload, "an auth switch")
     (mark,) = fields.take(1)
     if mark != handshake.AUTH_SWITCH_MARK:
@@ -71,7 +70,6 @@ def decode_auth_switch(payload: Buffer) -> tuple[str, bytes]:
 
 
 def decode_eof(payload: Buffer) -> Eof:
-    """The value of an EOF packet. Raises RemoteProtocolError: the payload is no EOF packet."""
     response._expect_mark(payload, EOF_MARK, "an EOF packet")
     if len(payload) != response._EOF.size:
         raise RemoteProtocolError(f"an EOF packet of {len(payload)} bytes, expected {response._EOF.size}")
@@ -80,7 +78,6 @@ def decode_eof(payload: Buffer) -> Eof:
 
 
 def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> ColumnDefinition:
-    """A column definition of the form that `capabilities` agree to. Raises RemoteProtocolError: it is none."""
     try:
         texts = []
         offset = 0
@@ -114,7 +111,6 @@ def decode_column(payload: Buffer, capabilities: Capability = Capability.PROTOCO
 
 
 def decode_column_count(payload: Buffer, capabilities: Capability = Capability.PROTOCOL_41) -> int:
-    """The number of columns in the head of a result set. Raises RemoteProtocolError: no columns follow."""
     try:
         count, offset = lenenc.decode_int(payload, 0)
     except ValueError as error:
@@ -126,7 +122,6 @@ def decode_column_count(payload: Buffer, capabilities: Capability = Capability.P
 
 
 def decode_row(payload: Buffer, column_count: int) -> tuple[bytes | None, ...]:
-    """The values of one row. Raises RemoteProtocolError: the payload does not hold exactly `column_count` values."""
     values: list[bytes | None] = []
     offset = 0
     try:
@@ -200,7 +195,6 @@ def _short(text: str) -> bytes:
 
 
 def decode_heartbeat(event: Buffer) -> Heartbeat:
-    """Read a whole event without checksum. Raises EventError: another type, or the long position is missing."""
     header, body = decode_body(event, EventType.HEARTBEAT)
     position = header.log_pos
     if position == 0:

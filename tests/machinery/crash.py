@@ -65,7 +65,6 @@ class Judge:
         return workload
 
     def judge(self, files: dict[str, bytes], how: str) -> None:
-        """Judge one state. Raises WrongStateError: a crash leaves what it must not."""
         self._judge(files, random.Random(self.seed), how)
 
     def run(self, verb_count: int, *, checked_max: int | None = None) -> None:
@@ -122,7 +121,6 @@ class Judge:
             self._judge(image, rng, how, depth)
 
     def _compare(self, store: BinlogStore, files: dict[str, bytes]) -> Expectation:
-        """What the files hold must be what was fed up to some step that is late enough."""
         found = check_log(files)
         state = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in store.state()}
         if state != found.state:
@@ -163,7 +161,6 @@ class Judge:
             raise CheckError(f"a second start changed something {again.writes} times")
 
     def _go_on(self, store: BinlogStore, disk: SimulatedDisk, expected: Expectation) -> None:
-        """Recovery must have left a store that can be written."""
         added = []
         for number in range(2):
             gtid = Gtid(domain_id=9, server_id=9, seq_no=number + 1)

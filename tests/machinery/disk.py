@@ -13,7 +13,6 @@ ALLOCATED_MAX = 128 << 20  # bytes of a file
 
 
 def check_size(name: str, size: int) -> None:
-    """End where a test would fill the memory: a real disk has holes for what is not written yet."""
     assert size <= ALLOCATED_MAX, f"{name} would take {size} bytes of memory: give the log a smaller max_file_bytes"
 
 

@@ -10,7 +10,6 @@ from ibbmaster.replication.dump.start import check_start
 def session_of(
     engine: LogEngine, request: DumpRequest, profile: Profile = PROFILES["engine"], place: ReadPlan | None = None
 ) -> tuple[DumpSession, ReadPlan]:
-    """The session of a request, and where it begins to read: at `place`, or where its position is."""
     check = check_start(request, engine.state())
     if place is None:
         place = engine.seek(check.position)

@@ -27,7 +27,6 @@ XID_EVENT = make_event(16, 1, bytes(8))
 def new_group(
     seq_no: int, *events: bytes | int, domain_id: int = 0, server_id: int = 1
 ) -> tuple[Gtid, bytes, list[bytes]]:
-    """What writes a group takes: its GTID, its GTID event, and other events; of some only the size of the body."""
     gtid = gtid_of(seq_no, domain_id, server_id)
     bodies = [make_event(160, 1, bytes(event)) if isinstance(event, int) else event for event in events]
     return gtid, make_gtid_event(gtid), bodies

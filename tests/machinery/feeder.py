@@ -18,7 +18,6 @@ PASSWORD = "feeder"
 
 
 def body_of(seq_no: int) -> bytes:
-    """The events behind the GTID event of a group; they carry the number and a checksum of themselves."""
     size = SIZES[seq_no * 7919 % 23 % len(SIZES)]
     filler = (struct.pack("<Q", seq_no) * (size // 8 + 1))[:size]
     return make_event(160, 1, struct.pack("<QI", seq_no, crc32c(filler)) + filler)

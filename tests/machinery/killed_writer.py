@@ -14,7 +14,6 @@ SIZES: dict[str, Any] = {"max_file_bytes": 1 << 16, "state_interval_bytes": 1 <<
 
 
 def killed_writer(directory: Path, first: int, end: int, size: int = 700) -> None:
-    """Write groups with these numbers, each with an event of so many bytes; what is left needs its redo log."""
     command = [sys.executable, "-m", "tests.machinery.killed_writer", str(directory), str(first), str(end), str(size)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
 

@@ -102,7 +102,6 @@ class Ledger:
         return [item for item in items if item.is_logged and not item.is_durable]
 
     def required(self, *, is_kill: bool) -> set[Fed]:
-        """The groups that a crash at this moment must leave."""
         return {fed for fed in self.fed.values() if fed.is_durable or fed.is_sent or (is_kill and fed.is_written)}
 
     def restart(self, found: FoundLog) -> None:
@@ -122,7 +121,6 @@ class Ledger:
         self.doomed = None
 
     def steady(self) -> dict[Prepared, GroupStage]:
-        """The prepared transactions about which there is no doubt at this moment."""
         stages = (GroupStage.PREPARED, GroupStage.FINISHED)
         return {item: item.stage for item in self.prepared.values() if item.is_durable and item.stage in stages}
 

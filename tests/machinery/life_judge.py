@@ -42,7 +42,6 @@ class LifeJudge:
         self._tail: RedoTail | None = None
 
     def at_step(self) -> None:
-        """Judge what may have changed by a step; crash at the one that the seed has set."""
         with self._scheduler.quiet():
             self._check_redo()
             self._follow()
@@ -76,7 +75,6 @@ class LifeJudge:
             raise CheckError(f"the redo log is durable up to {lsn}, and on the disk up to {scan and scan.end_lsn}")
 
     def _follow(self) -> None:
-        """What another process sees of the redo log: now and then, so that segments wrap meanwhile."""
         durable_lsn = read_durable_end(self._disk)
         if durable_lsn is None or self._rng.random() >= FOLLOW_CHANCE:
             return

@@ -111,7 +111,6 @@ class _Checker:
             raise CheckError(f"file {number} ends early, and is not the last")
 
     def check_page(self, number: int, page_no: int, page: bytes, interval: int) -> bool:
-        """Whether the log ends on this page."""
         offset = 0
         if page_no == 1 and page[0] & 0x3F != 2:
             raise CheckError(f"file {number}: no state on page 1")

@@ -23,7 +23,6 @@ class GroupFeeder:
     """Writes groups by every way there is, parts of some between others; `groups` are those committed, in order."""
 
     def __init__(self, store: BinlogStore, rng: random.Random, sizes: Sequence[int] = SIZES) -> None:
-        """Sizes are those of bodies of events, small ones first."""
         self.store = store
         self.groups: list[Group] = []
         self._rng = rng

@@ -103,7 +103,6 @@ class Scheduler:
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
-        """No other thread runs meanwhile, whatever is done here."""
         self._quiet_count += 1
         try:
             yield

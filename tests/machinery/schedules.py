@@ -56,7 +56,6 @@ class Schedule:
         self.checked = 0
 
     def run(self) -> None:
-        """Run all lives. Raises WrongStateError: something is not as it must be."""
         for number in range(LIVES):
             life = Life(self, number)
             try:
@@ -84,7 +83,6 @@ def run_seed(seed: int) -> int:
 
 
 def run_failing_seed(seed: int) -> tuple[int, list[str]]:
-    """Run one seed on a disk that fails; returns how many states were recovered, and which calls have failed."""
     schedule = Schedule(seed, fails=True)
     schedule.run()
     return schedule.checked, schedule.failed

@@ -27,8 +27,6 @@ BINLOG_STATEMENTS = ("binlog_state", "binlog_end", "binary_logs")
 
 
 class ServedDump:
-    """One dump. `events` are what it has sent, `end` its last packet, if it is over."""
-
     def __init__(self, served: ServedLog, position: str | tuple[str, int]) -> None:
         self.events: list[bytes] = []
         self.end: bytes | None = None

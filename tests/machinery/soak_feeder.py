@@ -67,7 +67,6 @@ def body_of(seed: int, gtid: Gtid, *, has_xid: bool = True) -> list[bytes]:
 
 
 def rows_of(seed: int, domain_id: int, last_seq_no: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """The table of a domain as a replica has it that applied every group once, in order."""
     row_id = 0
     for seq_no in range(OPENING_COUNT + 1, last_seq_no + 1):
         for part, text in enumerate(_texts(seed, gtid_of(seq_no, domain_id))):

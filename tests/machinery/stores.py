@@ -42,7 +42,6 @@ def faults_at(place: Path | str | Disk) -> list[Fault]:
 def feed(
     log: BinlogStore | BinlogWriter, numbers: int | Iterable[int], size: int = 700, *, fill: int = 0, **origin: int
 ) -> None:
-    """Write a group of each sequence number, with an event of so many bytes; no two near each other have the same."""
     write = log.write_group if isinstance(log, BinlogWriter) else log.write_direct
     for seq_no in [numbers] if isinstance(numbers, int) else numbers:
         write(*new_group(seq_no, make_event(160, 1, bytes([(seq_no + fill) % 256]) * size), **origin))

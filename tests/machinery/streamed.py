@@ -33,7 +33,6 @@ class StreamReading:
         self._begin({name: value for name, value in options.items() if value})
 
     def begin_another(self) -> None:
-        """Begin a stream with a checkpoint of its own where this one has come to, with the columns of now."""
         if self.offset is not None:
             self.offset.pop(COLUMNS, None)
         self.begin_anew()
