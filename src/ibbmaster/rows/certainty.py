@@ -23,7 +23,7 @@ _HEAD_OF_TRIGGER = re.compile(r"\bfor\s+each\s+row\b")
 
 
 class SchemaTimeline(Protocol):
-    """The tables at every place of the log, up to the wanted one."""
+    """The tables at every place up to the wanted one."""
 
     def at(self, place: SchemaPlace | None = None) -> SchemaCatalog: ...
 
@@ -46,7 +46,7 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Altered:
-    """The rows now belong to another version of their table."""
+    """The rows now belong to another table version."""
 
     table: TableVersion
 
@@ -86,7 +86,7 @@ class StatementFold:
         return other
 
     def take(self, effect: effects.Effect, place: SchemaPlace, text: str | None = None) -> Iterator[Outcome]:
-        """The outcomes of an effect of the statement with this `text` at a place."""
+        """What an effect of the statement with this `text` leads to."""
         if not isinstance(effect, effects.WrittenTables):
             self._known = None
         match effect:
@@ -173,7 +173,6 @@ class StatementFold:
                 yield Doubted(table, reason)
 
     def doubted(self, name: TableName, reason: str, place: SchemaPlace, *, adds: bool = True) -> Iterator[Doubted]:
-        """A table that a statement names, and those that it consists of."""
         table = self.after(name, place) or self.before(name, place)
         if table is not None and table.kind is TableKind.VIEW:
             yield from self.everywhere(reason, place)  # it may show any of them
@@ -183,7 +182,6 @@ class StatementFold:
                 yield Doubted(table, reason, adds)
 
     def merged(self, table: TableVersion, reason: str, place: SchemaPlace) -> Iterator[Doubted]:
-        """The tables behind a MERGE table; none of them is one."""
         reason = f"through the MERGE table {table.full_name}: {reason}"
         for name in union_of(table):
             one = self.after(name, place) or self.before(name, place)
@@ -224,7 +222,6 @@ def union_of(table: TableVersion) -> Iterator[TableName]:
 
 
 def is_told_by_key(table: TableVersion) -> bool:
-    """Whether a row event has all of a row, without regard to other rows."""
     return (
         table.kind is TableKind.BASE
         and not table.is_versioned
@@ -238,16 +235,15 @@ def doubt_text(gtid: str, reason: str) -> str:
 
 
 def engine_of(table: TableVersion) -> str:
-    """In capitals; empty if no statement says it."""
     return table.options.get("ENGINE", "").upper()
 
 
 def tables_reached(
     catalog: SchemaCatalog, tables: Iterable[TableName], text: str | None
 ) -> frozenset[TableName] | None:
-    """The tables whose rows a statement on these may change by views, triggers and functions: each one named in them;
-    None: any. Names are keys of the catalog. `text`: the statement's, if known: only functions that it names can
-    run."""
+    """The tables, as keys of the catalog, whose rows a statement on these may change by views, triggers and functions:
+    each one named in them; None: any. `text`: the statement's, if known: only functions that it names can run.
+    """
     routines = [program.name for program in catalog.programs.values() if program.kind in _CALLED]
     if routines and (text is None or _is_any_in(routines, _words(text))):
         return None

@@ -1,6 +1,6 @@
 """The effect of a statement on the rows of tables, beyond the row events of its group: by the DDL that `schema` reads,
-and the tables that a change of rows in statement format names. A statement that cannot be read may change the rows of
-any table."""
+and the tables that a change of rows in statement format names. An unreadable statement may change any table.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Emptied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseGone:
-    """Every table of a database is gone."""
+    """With all its tables."""
 
     database: str
 
@@ -76,7 +76,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTables:
-    """The statement itself changes rows of these tables; None: of any."""
+    """The statement itself changes these tables; None: any."""
 
     tables: tuple[TableName, ...] | None
     verb: str
@@ -91,14 +91,14 @@ class WrittenTables:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventsLost:
-    """Rows of any table may have changed, and the log does not show how."""
+    """Any row may have changed, and the log does not show how."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramChanged:
-    """From now on statements in statement format may change rows of other tables."""
+    """From now on statements in statement format may change other tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """A table over its versions in one shape: the columns of one version, and their values in rows of the others. Columns
-keep their identity through renames. Rows older than a column have the value that its ALTER TABLE gave it. Types
-widen."""
+keep their identity through renames; older rows have the value that ALTER TABLE gave; types widen.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .expr.formulas import Evaluate, NotSimpleError, constant, formula
 
 
 def keeps_values(old: SqlType, new: SqlType) -> bool:
-    """Whether every value of one type is the same value in the other, as a server converts it."""
+    """Whether every value of one type is the same in the other, as a server converts it."""
     if old == new:
         return True
     kind = BY_NAME.get(old.word)
@@ -47,8 +47,6 @@ def has_every_value(old: Column, new: Column) -> bool:
 
 
 class SchemaMode(enum.Enum):
-    """The shape that a table is read in."""
-
     LATEST = "latest"
     AS_WRITTEN = "asWritten"  # each row by the names it was written with
     AT = "at"  # the one of a place
@@ -99,8 +97,9 @@ class ColumnOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableShape:
-    """The columns that a table is read with; `version` is theirs. None: only a TABLE_MAP has them, names identify them,
-    and those that rows lack have unknown values."""
+    """The columns that a table is read with, those of `version`. None: only a TABLE_MAP has them, names identify them,
+    and those that rows lack have unknown values.
+    """
 
     schema: TableSchema
     version: TableVersion | None = None
@@ -169,7 +168,6 @@ class TableShape:
         )
 
     def _with_formula(self, origin: ColumnOrigin, schema: TableSchema, version: TableVersion) -> ColumnOrigin:
-        """A generated column of the rows themselves, for images without it."""
         if origin.number is None:
             return origin
         expression = version.columns[origin.number].expression
@@ -187,7 +185,7 @@ class TableShape:
 
 
 def _inputs(version: TableVersion, columns: Iterable[Column]) -> dict[str, Column]:
-    """The columns that an expression may read, by name: the zeros of ZEROFILL would be part of their text."""
+    """Those that an expression may read: the zeros of ZEROFILL would be part of their text."""
     pairs = zip(version.columns, columns, strict=True)
     return {one.name.lower(): column for one, column in pairs if one.expression is None and not one.type.is_zerofill}
 
@@ -207,7 +205,6 @@ def _generated(
 
 
 def added(known: TableColumn, column: Column) -> ColumnOrigin:
-    """A column in rows from before ALTER TABLE added it."""
     if known.first_value is None:
         return ColumnOrigin(is_unknown=True)
     try:
@@ -252,8 +249,9 @@ def united(newest: TableShape, others: Iterable[TableShape]) -> TableShape:
 
 
 def widening(old: Column, new: Column, filled_size: int = 0) -> Convert | None:
-    """Turns a value of one column into the same value of another; None if it is so already, or there is no way.
-    `filled_size`: as in `TableColumn`."""
+    """From a value of one column to the same of another; None if it is so already, or there is no way. `filled_size`:
+    as in `TableColumn`.
+    """
     if old.kind is new.kind is ValueKind.BINARY:
         size = new.size if new.is_fixed_length else filled_size if old.is_fixed_length else 0
         if (bytes_max(old), old.is_fixed_length) < (size, True):
@@ -296,5 +294,4 @@ def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:
 
 
 def by_ids(column: TableColumn, table: TableVersion) -> str:
-    """An expression with ids for names of columns."""
     return with_new_names(column.expression or "", {one.name.lower(): f"#{one.id}" for one in table.columns})

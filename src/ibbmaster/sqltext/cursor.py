@@ -9,8 +9,6 @@ END = Token(TokenKind.SIGN, "")  # after the last token
 
 
 class Cursor:
-    """Takes one token after the other, cut on demand."""
-
     def __init__(self, tokens: Iterable[Token]) -> None:
         self._source = iter(tokens)
         self._ahead: list[Token] = []
@@ -90,8 +88,6 @@ class Cursor:
 
 
 class PlacedCursor(Cursor):
-    """A cursor that knows its place in the text of the statement."""
-
     def __init__(self, sql: str, sql_mode: int = 0) -> None:
         self.sql = sql
         self._ends = [0]  # of all tokens so far
@@ -108,12 +104,10 @@ class PlacedCursor(Cursor):
 
     @property
     def end(self) -> int:
-        """The end of the last token that was taken."""
         return self._ends[-1 - sum(token is not END for token in self._ahead)]
 
 
 def parts_of(tokens: Sequence[Token]) -> Iterator[list[Token]]:
-    """The tokens between commas outside of brackets."""
     part: list[Token] = []
     depth = 0
     for token in tokens:

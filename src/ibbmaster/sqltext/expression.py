@@ -22,12 +22,12 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """As the value of a variable."""
+    """As a variable's value."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserVariable:
-    """@name; the name is in lower case."""
+    """The name is in lower case."""
 
     name: str
 
@@ -43,8 +43,6 @@ class SystemVariable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnName:
-    """A column, perhaps with its table and database before it."""
-
     parts: tuple[str, ...]
 
 
@@ -108,8 +106,6 @@ class OrderKey:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """An item of SELECT, with the name of its column."""
-
     node: Expression
     name: str
     alias: str | None = None
@@ -117,8 +113,6 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class GivenTable:
-    """A table by its name in a statement; None: in the default database."""
-
     name: str
     database: str | None = None
     alias: str | None = None
@@ -132,8 +126,6 @@ class DerivedTable:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """INNER JOIN or LEFT JOIN."""
-
     left: Source
     right: Source
     is_left: bool = False
@@ -169,7 +161,7 @@ def mapped_children(node: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """The tree with parts replaced by what `change` returns; None: look into the part."""
+    """The tree with parts that `change` replaces; None: look into the part."""
     found = change(node)
     if found is not None:
         return found
@@ -192,7 +184,7 @@ def children(node: Any) -> Sequence[Any]:
 
 
 def equalities(node: Any) -> list[tuple[Any, Any]]:
-    """The pairs that are equal in every row that meets a condition."""
+    """The pairs that are equal where a condition is met."""
     match node:
         case Operation(operator="AND", operands=operands):
             return [pair for operand in operands for pair in equalities(operand)]

@@ -40,8 +40,6 @@ _FLAT = frozenset(("OR", "AND", "+", JOINED, JOINED_ORACLE))  # many of one kind
 
 
 class ExpressionParser:
-    """Recursive descent over the tokens of one text, with operators by precedence."""
-
     def __init__(self, tokens: SqlTokens) -> None:
         self._text = tokens
         self._sql = tokens.sql
@@ -395,7 +393,6 @@ class ExpressionParser:
         return self._token().word == text
 
     def _accept(self, *texts: str) -> bool:
-        """Read these words if they come next."""
         start = self._index
         for text in texts:
             if not self._peek(text):
@@ -441,7 +438,6 @@ class ExpressionParser:
             self._index += 1
 
     def _skip_brackets(self) -> None:
-        """Skip to behind the bracket that closes the one just read."""
         open_count = 1
         while open_count:
             if self.is_at_end or self._peek(";"):

@@ -54,7 +54,6 @@ def number_value(text: str) -> int | float | Decimal:
 
 
 def binary_value(token: Token) -> bytes:
-    """The bytes that 0x41, x'41', 0b1 or b'1' mean."""
     digits = token.text[2:].removesuffix("'")
     if token.kind is TokenKind.HEX:
         return bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2))

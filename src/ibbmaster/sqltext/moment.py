@@ -32,8 +32,9 @@ class Moment(NamedTuple):
 
 
 def moment_of(value: object) -> Moment:
-    """A moment of one of Python's, or of a text as MariaDB shows it, in its zone. Raises ValueError: it is none, or
-    there is no such day."""
+    """From one of Python's, or a text as MariaDB shows it, in its zone. Raises ValueError: it is none, or there is no
+    such day.
+    """
     if hasattr(value, "year"):
         return Moment._make(getattr(value, name, 0) for name in Moment._fields)
     match = _STRICT.fullmatch(str(value))
@@ -49,7 +50,7 @@ def moment_of(value: object) -> Moment:
 
 
 def loose_moment(text: str) -> Moment:
-    """A moment in free form, `2026/5/1 3:08`, with unchecked parts. Raises ValueError: it is none."""
+    """In free form, `2026/5/1 3:08`, with unchecked parts. Raises ValueError: it is none."""
     match = _LOOSE.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is no date and time")
@@ -110,7 +111,7 @@ def fraction_text(microsecond: int, digits: int) -> str:
 
 
 def parse_moment(text: str) -> int | None:
-    """Microseconds since 1970 of a date, perhaps with a time; None if it is none."""
+    """Microseconds since 1970 of a date, perhaps with a time."""
     try:
         year, month, day, hour, minute, second, microsecond = loose_moment(text)
     except ValueError:
@@ -124,7 +125,7 @@ def parse_moment(text: str) -> int | None:
 
 
 def parse_duration(text: str) -> int | None:
-    """Microseconds of `[-]HH:MM[:SS]`; None if it is none."""
+    """Microseconds of `[-]HH:MM[:SS]`."""
     match = _DURATION.fullmatch(text)
     if match is None or int(match[3]) > 59 or int(match[4] or 0) > 59:
         return None

@@ -15,7 +15,7 @@ _OPPOSITES: Mapping[str, str] = {"=": "!=", "!=": "=", "<": ">=", ">=": "<", ">"
 
 
 class UnknownTextError(Exception):
-    """The printed form of a part of the expression is not known."""
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def _opposite(part: ExpressionText) -> ExpressionText:
 
 
 def _truth(operand: Expression) -> ExpressionText:
-    """An operand of a condition; a column becomes a comparison with 0."""
+    """In a condition a column becomes a comparison with 0."""
     found = printed(operand)
     if isinstance(operand, ColumnName):
         return _predicate(f"{found.text} <> 0", f"{found.text} = 0")

@@ -39,5 +39,4 @@ def sql_mode_of(text: str) -> int:
 
 
 def sql_mode_text(sql_mode: int) -> str:
-    """The names of bits, as `@@sql_mode` shows them."""
     return ",".join(name for name, bit in _BITS.items() if sql_mode & bit)

@@ -1,5 +1,6 @@
-"""Names of tables and patterns for several: the only place that reads them from options and prints them, with
-backquotes where needed, as `shop.eu`.orders; what is printed can be an option."""
+"""Names of tables and patterns for several: the only place that reads them from options and prints them, in backquotes
+where needed, as `shop.eu`.orders; what is printed can be an option.
+"""
 
 import functools
 import re
@@ -17,7 +18,7 @@ _TEXT_MAX = 80  # characters of a text in an error
 
 
 class TableName(NamedTuple):
-    """The name of a table or a program, without quotes."""
+    """Of a table or a program, without quotes."""
 
     database: str
     name: str
@@ -58,7 +59,7 @@ def printed_table(database: str, name: str) -> str:
 
 
 def parse_name(text: str) -> str:
-    """One name, perhaps in backquotes. Raises ConfigurationError: it has a dot, and no backquotes."""
+    """Perhaps in backquotes. Raises ConfigurationError: it has a dot, and no backquotes."""
     found = re.fullmatch(_PART, text.strip(), re.DOTALL)
     if found is None:
         raise ConfigurationError(f"{text[:_TEXT_MAX]!r} is not a name: put backquotes around one with a dot")
@@ -67,7 +68,7 @@ def parse_name(text: str) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def parse_table_name(text: str) -> TableName:
-    """Read `database.table`. Raises ConfigurationError: it is something else."""
+    """Of `database.table`. Raises ConfigurationError: it is something else."""
     found = _NAME.fullmatch(text.strip())
     if found is None:
         raise _unread(text, "the name of a table", "shop.orders")
@@ -109,8 +110,9 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def in_pieces(pieces: Sequence[str]) -> re.Pattern[str]:
-    """Pieces of a pattern with any letters between them. Each matches where it is found first, so that many wildcards
-    take no longer than one."""
+    """Pieces of a pattern with any letters between them. Each matches where it is found first: many wildcards take no
+    longer than one.
+    """
     first, *others = pieces
     if others:
         first += "".join(f"(?>.*?{piece})" for piece in others[:-1]) + f".*{others[-1]}"

@@ -1,6 +1,7 @@
-"""Cuts SQL into tokens under an sql_mode, in linear time: `tokenize` the text of a client, which may be wrong, `tokens`
-a logged statement, on demand, where a text without an end runs to the end. Callers decode texts by the character set of
-the client: no second byte of a letter looks like a quote or a backslash."""
+"""Cuts SQL into tokens under an sql_mode, in linear time: `tokenize` a client's text, which may be wrong, `tokens` a
+logged statement, where a text without an end runs to the end. Callers decode texts first: no second byte of a letter
+looks like a quote or a backslash.
+"""
 
 import enum
 import functools
@@ -45,7 +46,7 @@ class Token(NamedTuple):
     kind: TokenKind
     text: str  # of texts and names without quotes, of `@name` the name
     is_spaced: bool = False  # a space, or a comment, stands before it
-    start: int = 0  # in the statement
+    start: int = 0
     end: int = 0
 
     def is_word(self, *words: str) -> bool:
@@ -86,7 +87,7 @@ class SqlError(IbbMasterError):
 
 
 class UnreadSqlError(SqlError):
-    """The text is SQL in a form that is not read here."""
+    """SQL in a form that is not read here."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what, 1)
@@ -116,24 +117,19 @@ def words(text: str) -> frozenset[str]:
 
 
 def tokens(sql: str, sql_mode: int = 0, version: int | None = None) -> Iterator[Token]:
-    """The tokens of a logged statement, cut as the caller takes them.
-
-    The content of `/*! … */` and `/*M! … */` is code: the server logs those that it did not run as plain comments. Its
-    `version`, as 110806, decides on comments that only older servers run.
+    """The tokens of a logged statement, cut on demand. The content of `/*! … */` and `/*M! … */` is code: the server
+    logs those that it did not run as plain comments. Its `version`, as 110806, decides on comments that only older
+    servers run.
     """
     return _Cutter(sql, sql_mode, version, is_logged=True).tokens()
 
 
 def tokenize(sql: str, *, version: int = 0, sql_mode: int = 0, start: int = 0, is_one: bool = False) -> SqlTokens:
-    """Cut the statements of a client from `start` on, without spaces and comments; with `is_one` only the next one: it
-    may change the meaning of others.
-
-    Servers of the version NNNNNN (10.11.19 is 101119) and later run the content of `/*!NNNNNN … */` and
-    `/*M!NNNNNN … */`, without a number all do; MySQL's numbers from 50700 on count only with M. Servers before that
-    version run `/*!!NNNNNN … */`, if they know that form.
-
-    Raises SqlError: a quote or comment is not closed, a letter has no meaning, or there are too many tokens. Source:
-    MariaDB 10.11 and 11.8, as they answer.
+    """Cut the statements of a client from `start` on, without spaces and comments; with `is_one` only the next one,
+    which may change the meaning of others. Servers of the version NNNNNN (10.11.19 is 101119) and later run the content
+    of `/*!NNNNNN … */` and `/*M!NNNNNN … */`, without a number all do; MySQL's numbers from 50700 on count only with M.
+    Servers before that version run `/*!!NNNNNN … */`, if they know that form. Raises SqlError: a quote or comment is
+    not closed, a letter has no meaning, or there are too many tokens. Source: MariaDB 10.11 and 11.8, as they answer.
     """
     cutter = _Cutter(sql, sql_mode, version, is_logged=False, start=start)
     found: list[Token] = []
@@ -258,7 +254,6 @@ class _Cutter:
         return TokenKind.TEXT, unescaped(inner, quote, self._sql_mode)
 
     def _passed_mark(self, start: int) -> int:
-        """The place behind the mark of a comment, or behind one that is not run."""
         condition = _CONDITION.match(self._sql, start)
         if not self._sql.startswith("/*", start):
             self._open_conditions -= 1
@@ -272,7 +267,7 @@ class _Cutter:
         return end
 
     def _begin_of_code(self, condition: re.Match[str]) -> int:
-        """The beginning of the code of a conditional comment; 0 if it is not run."""
+        """Of a conditional comment; 0 if it is not run."""
         number = int(condition[3] or 0)
         version = self._version or 0
         if condition[2] and (self._is_logged or Difference.REVERSED_COMMENTS.holds(version)):

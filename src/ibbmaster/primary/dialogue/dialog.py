@@ -66,8 +66,6 @@ READ_ONLY_TEXT = "The MariaDB server is running with the --read-only option so i
 
 @dataclass(frozen=True, slots=True)
 class _NextStatement:
-    """The tokens of a statement, or their error; the text goes on at `end`."""
-
     end: int
     tokens: SqlTokens | SqlError | RefusedError
 
@@ -78,7 +76,7 @@ class _NextStatement:
 
 
 class Dialog:
-    """One session. `variables` are its user variables, by lower-case name."""
+    """One session. `variables`: its user variables, by lower-case name."""
 
     def __init__(
         self,
@@ -102,7 +100,6 @@ class Dialog:
         self.reset()
 
     def reset(self) -> None:
-        """Begin a new session on the same connection."""
         for what in ("user variables", "prepared statements"):
             self.hold(what, 0)
         self.variables = UserVariables(self.hold)
@@ -129,7 +126,7 @@ class Dialog:
         tls_version: str = "",
         tls_cipher: str = "",
     ) -> None:
-        """Note the account that has logged in, its privileges, and the encryption of the connection."""
+        """Note the account that has logged in, its privileges, and the connection's encryption."""
         self._who.user = user
         self._who.database = database or ""
         self._held = held
@@ -158,12 +155,12 @@ class Dialog:
         self._who.database = name
 
     def query(self, sql: bytes) -> list[Response | verbs.Kill]:
-        """All answers to a text; their rows are still to be read."""
         return list(self.answers(sql))
 
     def answers(self, sql: bytes) -> Iterator[Response | verbs.Kill]:
-        """Answer the statements of a text up to the first error. Each is carried out when its answer is asked for,
-        after the one before was read; each answer but the last is marked as followed by another one."""
+        """Answer the statements of a text up to the first error, each when its answer is asked for, after the one
+        before was read; each answer but the last is marked as followed by another.
+        """
         if len(sql) > STATEMENT_SIZE_MAX:
             yield Err(code=1153, sqlstate="08S01", text="Got a packet bigger than 'max_allowed_packet' bytes")
             return
@@ -190,7 +187,7 @@ class Dialog:
         return self._answers(lambda: statements)
 
     def _answer_alike(self, sql: bytes, statement: verbs.Statement) -> Response | verbs.Kill:
-        """As `_carry_out`, where the answer depends on the session only by its values."""
+        """As `_carry_out`; the answer depends on the session only by its values."""
         self._begin(statement)
         values: list[Value | SystemValue]
         match statement:
@@ -236,7 +233,6 @@ class Dialog:
         limit_work(float(self._settings.value("max_statement_time") or 0) or math.inf)
 
     def guarded(self, answer: Callable[[], Iterable[Response | verbs.Kill]]) -> list[Response | verbs.Kill]:
-        """Answers up to the first error, which is one of them."""
         answers: list[Response | verbs.Kill] = []
         try:
             answers.extend(answer())
@@ -305,7 +301,6 @@ class Dialog:
             self._is_binary = False
 
     def columns(self, statement: verbs.Statement) -> tuple[ColumnDefinition, ...]:
-        """The columns of the rows of a statement."""
         if isinstance(statement, verbs.SetStatement):
             return self.columns(statement.statement)
         if not isinstance(statement, verbs.Select | verbs.Show):

@@ -32,15 +32,13 @@ MADE_SIZE_MAX = 16 << 20  # letters of the long values that the calls of one sta
 
 @dataclass(slots=True)
 class Who:
-    """The user of a session, and the default database, or ''."""
-
     connection_id: int
     user: str
     host: str
     database: str = ""
 
     def located(self, table: GivenTable) -> tuple[str, str]:
-        """Database and name of a table. Raises RefusedError: there is no database."""
+        """Database and name. Raises RefusedError: there is no database."""
         database = table.database or self.database
         if not database:
             raise no_database()
@@ -48,7 +46,7 @@ class Who:
 
 
 class Evaluator:
-    """Evaluates expressions of one session. A statement sees one moment: `begin_statement` takes it."""
+    """Of expressions of one session. A statement sees one moment: `begin_statement` takes it."""
 
     def __init__(self, facts: ServerFacts, settings: Settings, variables: UserVariables, who: Who) -> None:
         self._facts = facts
@@ -84,8 +82,7 @@ class Evaluator:
         )
 
     def evaluate(self, expression: Expression) -> Value:
-        """The value of an expression outside of a query. Raises RefusedError: it names what does not exist, or cannot
-        be computed."""
+        """Outside of a query. Raises RefusedError: the expression names what does not exist, or cannot be computed."""
         match expression:
             case Literal(value=value):
                 return value

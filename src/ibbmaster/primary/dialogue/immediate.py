@@ -82,13 +82,11 @@ def _is_quick(expression: Expression) -> bool:
 
 
 def key_of(sql: bytes, values: Sequence[Value | SystemValue]) -> Key:
-    """The key of an answer: 1 and TRUE are the same value, and have other columns."""
+    """1 and TRUE are the same value, and have other columns."""
     return sql, tuple(values), tuple(map(type, values))
 
 
 class KnownAnswers:
-    """Answers that depend on a session only by the values in them."""
-
     def __init__(self) -> None:
         self._kept: dict[Key, SharedResultSet] = {}
 

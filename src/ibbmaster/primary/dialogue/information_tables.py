@@ -17,7 +17,6 @@ class AboutTables:
         self._version = version
 
     def rows(self, table: str) -> Iterator[RowValues]:
-        """The rows of a table, by its name in upper case."""
         make, of_programs = _MAKERS.get(table), ROWS.get(table)
         found = () if make is None else make(self)
         for row in found if of_programs is None else of_programs(self._schema.programs()):

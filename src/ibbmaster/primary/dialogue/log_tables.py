@@ -23,9 +23,10 @@ UNKNOWN_SCHEMA = 1105  # the code of errors about tables whose columns are not k
 
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
 class LogSnapshot:
-    """A place between the groups of a log: a session sees what is before it. `end` is the first byte behind the last
-    group, `state` what was logged up to there; nobody changes it. What readers of tables keep for a snapshot goes with
-    it."""
+    """A place between the groups of a log: a session sees what is before it. `end`: the first byte behind the last
+    group; `state`: what was logged up to there, which nobody changes. What readers of tables keep for a snapshot goes
+    with it.
+    """
 
     end: LogPosition
     file_name: str
@@ -54,22 +55,20 @@ class LogTables(Protocol):
         """`lower_case_table_names` of the server of the log."""
 
     def newest(self) -> LogSnapshot:
-        """Everything that is durable."""
+        """Everything durable."""
 
     def snapshot_at(self, position: GtidPosition) -> LogSnapshot:
         """The place behind the last of these GTIDs, all of which must be in the log."""
 
-    def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog:
-        """Databases and tables as they are there."""
+    def catalog(self, snapshot: LogSnapshot) -> SchemaCatalog: ...
 
     def compute(self, query: TableQuery) -> Relation | BlockResultSet: ...
 
-    def computed_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]:
-        """As `compute`, without its rows."""
+    def computed_columns(self, query: TableQuery) -> tuple[ColumnDefinition, ...]: ...
 
 
 class ServerFacts(Protocol):
-    """The primary around a session. Its methods may read the disk."""
+    """The primary around a session; its methods may read the disk."""
 
     server_id: int
     server_version: str
@@ -78,11 +77,9 @@ class ServerFacts(Protocol):
     @property
     def tables(self) -> LogTables: ...
 
-    def binlog_state(self) -> GtidState:
-        """What is logged."""
+    def binlog_state(self) -> GtidState: ...
 
-    def binlog_end(self) -> tuple[str, int]:
-        """The active file, and where it ends."""
+    def binlog_end(self) -> tuple[str, int]: ...
 
     def binary_logs(self) -> list[tuple[str, int]]:
         """Name and size in bytes of every file, the oldest first."""
@@ -104,15 +101,15 @@ class ServerFacts(Protocol):
     def uptime_s(self) -> int: ...
 
     def status(self) -> Mapping[str, int]:
-        """Counts over all connections, by their names in SHOW STATUS."""
+        """Counts over all connections, by name in SHOW STATUS."""
 
     def without_paths(self, text: str) -> str:
-        """An error for clients on other machines, without paths of files."""
+        """An error for clients on other machines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinlogEventRow:
-    """A line of SHOW BINLOG EVENTS; in an engine binlog both positions are 0."""
+    """Of SHOW BINLOG EVENTS; in an engine binlog both positions are 0."""
 
     file_name: str
     event_type: str

@@ -28,7 +28,7 @@ BLOBS = (FieldType.BLOB, FieldType.LONG_BLOB)
 
 
 def constant_value(expression: Expression, session: QuerySession) -> Value:
-    """The value of an expression without columns. Raises RefusedError: it is not computed here."""
+    """Raises RefusedError: the value is not computed here."""
     scalar, _ = _compiled(expression, session, {})
     if scalar.kind in MOMENTS or scalar.kind is Family.TEXT:
         scalar = as_text(scalar)
@@ -100,7 +100,6 @@ def listed_type(column: ColumnDefinition, *, folds: bool) -> ValueType:
 
 
 def storing(kind: ValueType) -> Callable[[Any], Any]:
-    """Makes a value for SQLite of a listed one that is not NULL."""
     match kind.kind:
         case Family.INT:
             bias = values.WIDE if kind.is_wide else 0

@@ -22,8 +22,6 @@ _COUNTED = ("LIMIT", "OFFSET", "KILL", "CONNECTION", "QUERY")
 
 @dataclass(slots=True)
 class PreparedStatement:
-    """`types` are those of the last parameters."""
-
     statement_id: int
     tokens: SqlTokens
     places: tuple[int, ...]  # of the tokens that are `?`
@@ -61,8 +59,6 @@ Answers = Callable[[], Iterable[Response | Kill]]
 
 
 class PreparingSession(Protocol):
-    """Carries out the statements."""
-
     @property
     def status(self) -> int: ...
 
@@ -85,8 +81,6 @@ class PreparedStatements:
         self._size = 0
 
     def prepare(self, sql: bytes) -> list[Response | Kill]:
-        """COM_STMT_PREPARE: keep a statement, and describe its parameters and columns."""
-
         def keep() -> Iterator[Response | Kill]:
             tokens = self._tokens_of(sql)
             if not tokens.tokens:
@@ -103,7 +97,7 @@ class PreparedStatements:
         return self._session.guarded(keep)
 
     def execute(self, statement_id: int, parameters: bytes) -> list[Response | Kill]:
-        """COM_STMT_EXECUTE: carry out a statement; rows are binary."""
+        """COM_STMT_EXECUTE; rows are binary."""
 
         def carry_out() -> Iterator[Response | Kill]:
             statement = self._find(statement_id, "mysqld_stmt_execute")
@@ -112,7 +106,7 @@ class PreparedStatements:
         return self._session.guarded(carry_out)
 
     def reset(self, statement_id: int) -> list[Response | Kill]:
-        """COM_STMT_RESET: forget the pieces of parameters of a statement."""
+        """COM_STMT_RESET: forget pieces of parameters."""
 
         def reset() -> Iterator[Response | Kill]:
             self._forget_pieces(self._find(statement_id, "mysqld_stmt_reset"))
@@ -121,8 +115,6 @@ class PreparedStatements:
         return self._session.guarded(reset)
 
     def fetch(self, statement_id: int) -> list[Response | Kill]:
-        """COM_STMT_FETCH: all rows were sent at once."""
-
         def fetch() -> Iterable[Response | Kill]:
             self._find(statement_id, "mysqld_stmt_fetch")
             raise RefusedError(1421, "HY000", f"The statement ({statement_id}) has no open cursor.")
@@ -162,7 +154,7 @@ class PreparedStatements:
             self._hold(self._size - statement.size - sum(map(len, statement.pieces.values())))
 
     def add_piece(self, statement_id: int, parameter_no: int, data: bytes) -> None:
-        """Keep a piece of a parameter; its errors show when the statement is carried out."""
+        """Of a parameter; errors show when the statement is carried out."""
         statement = self._statements.get(statement_id)
         if statement is None or parameter_no >= len(statement.places):
             return
@@ -181,8 +173,9 @@ class PreparedStatements:
         statement.is_too_long = False
 
     def _bind(self, statement: PreparedStatement, parameters: bytes) -> SqlTokens:
-        """The statement with the values that a client sends, without its pieces. Raises RefusedError: they cannot be
-        read, or are too long."""
+        """With the values that a client sends; their pieces go. Raises RefusedError: they cannot be read, or are too
+        long.
+        """
         pieces: Mapping[int, bytes] = dict(statement.pieces)
         is_too_long = statement.is_too_long
         self._forget_pieces(statement)

@@ -48,7 +48,6 @@ def parse_privileges(text: str) -> frozenset[str]:
 
 
 def grant_text(user: str, privileges: Iterable[str]) -> str:
-    """The line of SHOW GRANTS."""
     held = set(privileges)
     names = [name for name in PRIVILEGES if name in held]
     quoted = user.replace("`", "``")

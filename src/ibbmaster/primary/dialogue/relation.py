@@ -62,7 +62,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
 
 
 def text_of(value: Value) -> str:
-    """The text that a client gets of a value; bytes that are no UTF-8 keep their places."""
+    """As a client gets it; bytes that are no UTF-8 keep their places."""
     match value:
         case str():
             return value

@@ -170,7 +170,7 @@ class SessionSchema:
         return dict(sorted(found.items()))
 
     def database(self, name: str) -> DatabaseVersion:
-        """A database; those of every server in any case. Raises RefusedError: there is none."""
+        """Those of every server in any case. Raises RefusedError: there is none."""
         found = self._own.get(name.lower()) or self.databases.get(self.case.key(name))
         if found is None:
             raise unknown_database(name)
@@ -186,14 +186,13 @@ class SessionSchema:
         return dict(sorted(found.items()))
 
     def all_tables(self, database: str | None = None) -> Iterator[TableVersion | UnknownTable]:
-        """Every table, or those of a database, sorted by name; also those with unknown columns."""
+        """All, or those of a database, sorted by name; also those with unknown columns."""
         wanted = None if database is None else self.case.key(database)
         for place, table in self._tables.items():
             if wanted is None or place[0] == wanted:
                 yield table
 
     def tables(self, database: str | None = None) -> Iterator[TableVersion]:
-        """As `all_tables`, those with known columns."""
         return (self._with_columns(table) for table in self.all_tables(database) if isinstance(table, TableVersion))
 
     def _with_columns(self, table: TableVersion) -> TableVersion:
@@ -202,13 +201,13 @@ class SessionSchema:
         return with_columns(table, self._find) or table
 
     def programs(self, database: str | None = None) -> Iterator[StoredProgram]:
-        """Every program, or those of a database, sorted by name."""
+        """All, or those of a database, sorted by name."""
         for key in sorted(self._catalog.programs) if self._sees_tables else ():
             if database is None or key[0] == self.case.key(database):
                 yield self._catalog.programs[key]
 
     def program(self, database: str, kind: str, name: str) -> StoredProgram | None:
-        """A program; the name of a routine or an event in any case."""
+        """The name of a routine or an event in any case."""
         key = program_key(self.case.key(database), kind, name)
         return self._catalog.programs.get(key) if self._sees_tables else None
 

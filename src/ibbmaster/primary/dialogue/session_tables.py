@@ -79,8 +79,6 @@ class SessionPosition:
 
 
 class SessionTables:
-    """Finds tables, and has queries over them answered."""
-
     catalog: Catalog
 
     def __init__(
@@ -98,7 +96,7 @@ class SessionTables:
         self._seen = None
 
     def schema(self) -> SessionSchema:
-        """Databases and tables at the session's place: the same throughout a statement."""
+        """At the session's place: the same throughout a statement."""
         if self._seen is None:
             from .session_schema import SessionSchema, own_databases
 
@@ -110,15 +108,16 @@ class SessionTables:
         return self._seen
 
     def answer(self, select: Select, *, is_binary: bool) -> Relation | BlockResultSet:
-        """The rows of a query. Raises RefusedError: it names what does not exist, or a server's answer is not known;
-        SqlError: it makes no sense."""
+        """Raises RefusedError: it names what does not exist, or a server's answer is not known; SqlError: it makes no
+        sense.
+        """
         return self._asked(select, self._facts.tables.compute, is_binary=is_binary)
 
     def columns(self, select: Select) -> tuple[ColumnDefinition, ...]:
         return self._asked(select, self._facts.tables.computed_columns, is_binary=True)
 
     def _asked(self, select: Select, ask: Callable[[TableQuery], Answer], *, is_binary: bool) -> Answer:
-        """Look from one place; the error of a refused query says where its rows are."""
+        """Look from one place; a refusal says where its rows are."""
         of_log: list[TableVersion] = []
 
         def find(table: GivenTable) -> Relation | TableVersion:

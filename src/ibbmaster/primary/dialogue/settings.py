@@ -57,17 +57,15 @@ _SAME_NAMES = {**_SAME, **{name: alias for alias, name in _SAME.items()}}
 
 
 class UserVariables(dict[str, Value]):
-    """The variables named with @, by lower-case name, within limits."""
+    """Named with @, by lower-case name, within limits."""
 
     def __init__(self, hold: Callable[[str, int], None] = lambda what, size: None) -> None:
-        """`hold` gets how many bytes they have, and may refuse that."""
         super().__init__()
         self._hold = hold
         self._size = 0
 
     def assign(self, name: str, value: Value) -> None:
-        """Set a variable. Raises RefusedError: it steers dumps and cannot have this value, or all variables together
-        are too large."""
+        """Raises RefusedError: the variable steers dumps and cannot have this value, or all together are too large."""
         problem = check_variable(name, value)
         if problem is not None:
             raise RefusedError(problem.code, problem.sqlstate, f"{problem.text}, in '@{name}'")
@@ -105,8 +103,7 @@ class Settings:
         return name in SESSION_ONLY
 
     def value(self, name: str, scope: str = "") -> SystemValue:
-        """The value of a variable in this session, or with scope 'global' of the primary. Raises RefusedError: the
-        scope lacks it."""
+        """In this session, or with scope 'global' of the primary. Raises RefusedError: the scope lacks it."""
         if not has_variable(self._facts, name):
             raise unknown_variable(name)
         if scope == "global" and name in SESSION_ONLY:
@@ -122,7 +119,6 @@ class Settings:
         return variable(self._facts, name)
 
     def read(self, target: SystemVariable) -> SystemValue:
-        """As `value`; errors have the name as written."""
         if not has_variable(self._facts, target.name):
             raise unknown_variable(target.written)
         return self.value(target.name, target.scope)
@@ -190,9 +186,9 @@ class Settings:
 
     @property
     def results_collation_number(self) -> int:
-        """The number of the collation of columns of texts: that of SET NAMES or the login; after SET
-        character_set_results the first one of its character set. Source: MariaDB 11.8, protocol.cc,
-        Protocol_text::store_field_metadata()."""
+        """Of columns of texts: from SET NAMES or the login; after SET character_set_results the first one of its
+        character set. Source: MariaDB 11.8, protocol.cc, Protocol_text::store_field_metadata().
+        """
         charset = self.value("character_set_results")
         if charset is None or charset == "binary":
             return COLLATION_BINARY
@@ -218,7 +214,9 @@ class Settings:
                 raise RefusedError(1298, "HY000", f"Unknown or incorrect time zone: '{_shown(value)}'")
             return text_of(value)
         if name == "session_track_system_variables" and isinstance(value, str):
-            self._check_names(value)
+            for part in filter(None, map(str.strip, value.split(","))):
+                if part != "*" and not has_variable(self._facts, part.lower()):
+                    raise unknown_variable(part)
         if name == "sql_mode":
             return _sql_mode(written, value)
         match SESSION_DEFAULTS[name]:
@@ -233,13 +231,8 @@ class Settings:
             case _:
                 return _text(name, written, value)
 
-    def _check_names(self, names: str) -> None:
-        for name in filter(None, (part.strip() for part in names.split(","))):
-            if name != "*" and not has_variable(self._facts, name.lower()):
-                raise unknown_variable(name)
-
     def _follow(self, name: str, value: SystemValue) -> None:
-        """Set what depends on a variable that was set; None: to its default."""
+        """Set what depends on a variable; None: to its default."""
         if name == "character_set_results":
             self._results_collation = None
         elif value is None:

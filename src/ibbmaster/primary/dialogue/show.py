@@ -41,8 +41,6 @@ _LIKE_IS_ABOUT = {
 
 @dataclass(frozen=True, slots=True)
 class Shower:
-    """Answers SHOW for one session."""
-
     facts: ServerFacts
     evaluator: Evaluator
     catalog: Catalog

@@ -67,7 +67,7 @@ def _name(tokens: Sequence[Token], index: int) -> tuple[GivenTable, int]:
 
 
 def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statement]:
-    """The statements of a text; `version` decides on conditional comments. Raises SqlError: it makes no sense."""
+    """`version` decides on conditional comments. Raises SqlError: the text makes no sense."""
     parser = _Parser(tokenize(sql, version=version, sql_mode=sql_mode))
     statements: list[verbs.Statement] = []
     while not parser.is_at_end:
@@ -80,7 +80,7 @@ def parse(sql: str, *, version: int = 0, sql_mode: int = 0) -> list[verbs.Statem
 
 
 def parse_one(tokens: SqlTokens) -> verbs.Statement:
-    """The only statement of a text. Raises SqlError: it makes no sense, or has more than one."""
+    """Raises SqlError: the text makes no sense, or has more than one statement."""
     parser = _Parser(tokens)
     statement = verbs.Nothing() if parser.is_at_end else parser.statement()
     if not parser.is_at_end:
@@ -90,10 +90,8 @@ def parse_one(tokens: SqlTokens) -> verbs.Statement:
 
 
 class _Parser(QueryReader):
-    """One statement after the other."""
-
     def statement(self) -> verbs.Statement:
-        """The next one, up to its end. Raises SqlError: it makes no sense, and names no table."""
+        """Up to its end. Raises SqlError: it makes no sense, and names no table."""
         start = self._index
         try:
             statement = self._known_statement()
@@ -111,7 +109,9 @@ class _Parser(QueryReader):
 
     def _known_statement(self) -> verbs.Statement:
         if self._peek("(") or self._peek("SELECT") or self._peek("WITH"):
-            return self._select()
+            query = self.query()
+            self.skip_locks()
+            return verbs.Select(query, sql_mode=self._sql_mode)
         keyword = self._take_word()
         match keyword:
             case "SET" if self._accept("STATEMENT"):
@@ -207,11 +207,6 @@ class _Parser(QueryReader):
                 return choice
         raise self._error()
 
-    def _select(self) -> verbs.Select:
-        query = self.query()
-        self.skip_locks()
-        return verbs.Select(query, sql_mode=self._sql_mode)
-
     def _unread(self, failed: int, problem: SqlError) -> verbs.Select | verbs.Unread | None:
         """A statement in an unknown form, with the tables it names; None if it is none. `failed`: the first unknown
         token."""
@@ -275,7 +270,7 @@ class _Parser(QueryReader):
         return verbs.CharsetAssignment(charset, collation, is_names)
 
     def _isolation(self, scope: str) -> tuple[verbs.Assignment, ...]:
-        """SET TRANSACTION; without a scope it is about the next one alone, and has no effect."""
+        """SET TRANSACTION; without a scope, about the next one alone, it has no effect."""
 
         def read() -> verbs.Assignment:
             name, value = "transaction_read_only", self._choice("ISOLATION LEVEL", "READ ONLY", "READ WRITE")

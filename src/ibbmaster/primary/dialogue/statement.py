@@ -30,8 +30,6 @@ class Select:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A statement with these tables in a form that is not read here."""
-
     verb: str
     tables: tuple[GivenTable, ...]
 
@@ -61,28 +59,24 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class SetStatement:
-    """SET STATEMENT … FOR …: the assignments hold while the statement runs."""
-
     assignments: tuple[Assignment, ...]
     statement: Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Show:
-    """What: in upper case without GLOBAL or FULL."""
-
     what: str
     scope: str = ""  # 'global', 'session' or ''
     is_full: bool = False
     table: GivenTable | None = None  # or another thing that has a name
     database: str | None = None
-    pattern: str | None = None  # LIKE
+    pattern: str | None = None
     where: Expression | None = None
     file_name: str | None = None
     offset: int | None = None
     limit: tuple[int, int | None] | None = None  # rows to leave out, rows to show
-    user: str | None = None  # of SHOW GRANTS FOR; None is the one who asks
-    if_not_exists: bool = False  # of SHOW CREATE DATABASE
+    user: str | None = None
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +86,6 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """BEGIN, COMMIT, ROLLBACK, START TRANSACTION."""
-
     verb: str
     has_snapshot: bool = False  # WITH CONSISTENT SNAPSHOT
 
@@ -117,20 +109,19 @@ class LockTables:
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
-    """A text of comments, or a statement without effect."""
+    """Comments, or without effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """PURGE, RESET, CHANGE MASTER and so on: understood, and refused."""
+    """PURGE, RESET, CHANGE MASTER and so on: refused."""
 
     verb: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """KILL [CONNECTION|QUERY] n, and its answer: the driver ends another connection, or its statement, and the client
-    gets `answer`."""
+    """KILL [CONNECTION|QUERY] n: the driver ends another connection, or its statement, and the client gets `answer`."""
 
     connection_id: int
     query_only: bool

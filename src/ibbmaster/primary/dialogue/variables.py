@@ -38,7 +38,8 @@ LOWER_CASE_TABLE_NAMES = "lower_case_table_names"
 #: Values that follow from the server.
 COMPUTED: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     **dict.fromkeys(
-        ("collation_connection", "collation_database", "collation_server"), lambda facts: _default_collation(facts)
+        ("collation_connection", "collation_database", "collation_server"),
+        lambda facts: "utf8mb4_uca1400_ai_ci" if is_uca_default(facts) else "utf8mb4_general_ci",
     ),
     "binlog_row_event_max_size": lambda facts: (
         65536 if Difference.LARGE_ROW_EVENTS.holds(version_number(facts)) else 8192
@@ -76,12 +77,8 @@ def is_uca_default(facts: ServerFacts) -> bool:
     return Difference.UCA_1400_IS_DEFAULT.holds(version_number(facts))
 
 
-def _default_collation(facts: ServerFacts) -> str:
-    return "utf8mb4_uca1400_ai_ci" if is_uca_default(facts) else "utf8mb4_general_ci"
-
-
 def own_position(state: GtidState, server_id: int) -> GtidPosition:
-    """The own position of a primary: the domains it wrote to last itself."""
+    """The domains that the primary wrote to last itself."""
     return GtidPosition(gtid for gtid in state.position().values() if gtid.server_id == server_id)
 
 
@@ -111,7 +108,7 @@ def _names_like(pattern: str) -> Sequence[str]:
 
 
 def shown(value: SystemValue) -> str:
-    """A value as SHOW VARIABLES has it."""
+    """As SHOW VARIABLES has it."""
     if isinstance(value, bool):
         return "ON" if value else "OFF"
     if isinstance(value, float):

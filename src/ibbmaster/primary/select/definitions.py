@@ -83,13 +83,10 @@ def _default_flags(column: TableColumn) -> ColumnFlag:
         flags |= ColumnFlag.NO_DEFAULT
     if column.on_update is not None:
         flags |= ColumnFlag.ON_UPDATE_NOW
-    if BY_NAME[column.type.word].is_zoned and (column.on_update is not None or _is_now(column.default)):
+    is_now = (column.default or "").lower().startswith(("current_timestamp", "now", "localtime"))
+    if BY_NAME[column.type.word].is_zoned and (column.on_update is not None or is_now):
         flags |= ColumnFlag.TIMESTAMP
     return flags
-
-
-def _is_now(default: str | None) -> bool:
-    return default is not None and default.lower().startswith(("current_timestamp", "now", "localtime"))
 
 
 def _key_flags(table: TableVersion, column: TableColumn) -> ColumnFlag:

@@ -57,7 +57,7 @@ FindRows = Callable[[TableVersion, Sequence[int], RowRange], FoundRows]
 
 
 class QueryRun:
-    """One query, from its tree to its rows. Used once."""
+    """Used once."""
 
     def __init__(
         self, query: TableQuery, rows_of: FindRows, kept: KeptDatabase | None = None, place: object = None
@@ -70,7 +70,7 @@ class QueryRun:
         self._session = query.session
         self._find = query.find
         self._rows_of = rows_of
-        self._table: LoadedTable | None = None  # of the log
+        self._table: LoadedTable | None = None
         self._listed: dict[str, ServerTable] = {}
         self._parameters: dict[str, Any] = {}
         self._functions: list[tuple[str, int, Callable[..., Any]]] = []
@@ -127,7 +127,6 @@ class QueryRun:
         return loaded.name, SourceTable(table.alias or table.name, database, columns, is_listed=True)
 
     def columns(self) -> tuple[ColumnDefinition, ...]:
-        """The columns of the answer; no row is read."""
         shown, plan = self._planned()
         return tuple(column.definition for column in shown) if plan is None else self._definitions(plan)
 
@@ -146,7 +145,6 @@ class QueryRun:
         return ([], self._plan()) if shown is None else (shown, None)
 
     def _shown(self) -> list[ShownColumn] | None:
-        """The columns of a query whose rows are sent as they are stored."""
         query = block = self._query
         if isinstance(query.source, DerivedTable):
             block = query.source.query

@@ -31,7 +31,6 @@ class KeyRanges:
 
 
 def ranges_of(condition: Any, parts: Sequence[KeyPart]) -> KeyRanges:
-    """The ranges outside of which no row meets a condition."""
     whole: Interval = (b"", None)
     if condition is None:
         return KeyRanges((whole,), is_exact=True)

@@ -93,7 +93,6 @@ class TableScan:
 
     @property
     def counts_rows(self) -> bool:
-        """Whether only the number of rows in ranges of keys is wanted."""
         counts = all(
             isinstance(node, Aggregate) and node.name == "count" and not node.is_distinct and _is_counted(node)
             for node in self._nodes()
@@ -118,7 +117,7 @@ class TableScan:
         return [item.node for item in self._items]
 
     def _is_at_an_end(self, node: Any) -> bool:
-        """Whether the first row or the last one in the order of the key decides on an aggregate."""
+        """Whether the first or last row in the key's order decides on an aggregate."""
         match node:
             case Aggregate(name=("min" | "max"), arguments=(SqlValue() as slot,)) if self._index is not None:
                 first = self._own[self._index.parts[0].column_id]
@@ -162,7 +161,8 @@ class TableScan:
 
     def answer(self, shown: list[ShownColumn], rows_of: Callable[..., FoundRows]) -> BlockResultSet:
         """Find the places of the rows; they are read on demand. Raises RefusedError: the condition is not computed
-        here, or rows are not exact."""
+        here, or rows are not exact.
+        """
         condition = None if self.ranges.is_exact else self._condition()
         skip, limit = self._block.limit or (0, None)
         last = None if limit is None or condition is not None else min(skip + limit, ROWS_MAX)
@@ -201,7 +201,7 @@ class TableScan:
         return in_question(error, is_limited=self._block.limit is not None).err
 
     def _condition(self) -> Callable[[StoredLayout], Condition]:
-        """The condition over images of a layout, for rows in ranges that are not exact."""
+        """For rows in ranges that are not exact."""
         compiler = Compiler(self._session)
         scalar = compiler.scalar(self._where)
         expect_function("NOT", [scalar])
@@ -278,7 +278,7 @@ class TableScan:
         return bool(found)
 
     def _is_one_value(self, slot: SqlValue, literal: Literal) -> bool:
-        """Whether all values that equal a literal are stored alike: the rest of the key orders their rows."""
+        """Whether all values that equal a literal are stored alike: the key's rest orders their rows."""
         own = self._own[self._loaded.column(slot).id]
         with suppress(ValueError):
             key_literal(own.column, own.type, literal.value, self._session.time_zone_s)
@@ -287,7 +287,7 @@ class TableScan:
 
 
 class StoredRowBlocks:
-    """Rows by the places where they are kept; a filter may leave some out. See `RowBlocks`."""
+    """The `RowBlocks` of rows where they are kept, perhaps filtered."""
 
     def __init__(
         self,
@@ -314,7 +314,6 @@ class StoredRowBlocks:
         self._writer: Writer | None = None
 
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
-        """Packets of more rows."""
         try:
             if self._blocks is None:
                 self._blocks = self._chosen()
@@ -397,7 +396,6 @@ def _is_counted(node: Aggregate) -> bool:
 
 
 def _valued(node: Any) -> Iterator[SqlValue]:
-    """The columns that a condition compares, and does not only test for NULL."""
     match node:
         case Operation("IS NULL", (SqlValue(),)):
             return
@@ -408,7 +406,6 @@ def _valued(node: Any) -> Iterator[SqlValue]:
 
 
 def _equal(where: Any) -> Iterator[tuple[SqlValue, Literal]]:
-    """Columns that equal a literal in all rows that meet a condition."""
     for pair in equalities(where):
         match pair:
             case (SqlValue() as slot, Literal() as one) | (Literal() as one, SqlValue() as slot):

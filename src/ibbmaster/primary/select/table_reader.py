@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import kernels_at_hand
 from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.position import LogPosition
@@ -60,19 +59,19 @@ ALL_ROWS = RowRange()
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows of a table: the places of their images in a buffer that does not change."""
+    """The places of the images of rows in a buffer that does not change."""
 
     contents: TableContents
     places: array[int]
     data: Buffer
-    count: int  # of them
+    count: int
 
 
 class TableReader:
     """Finds rows of tables, each query at its own position. Thread-safe. Later queries read on from what was read;
-    positions are kept while a session has them frozen, the last ones longer. The rows of a position take up to
-    `bytes_max` of temporary disk space; `large` handles row events that exceed the memory; `loads_kernels`: load
-    kernels where that pays."""
+    positions are kept while a session has them frozen, the last ones longer. Rows of a position take up to `bytes_max`
+    of temporary disk space; `large` handles row events that exceed the memory; `loads_kernels`: where that pays.
+    """
 
     def __init__(
         self,
@@ -92,7 +91,7 @@ class TableReader:
         self._timeline = timeline
         self._lock = threading.Lock()
         self._folds: list[RowFold] = []  # the last one that was used at the end
-        self._asked: set[tuple[str, str]] = set()  # tables
+        self._asked: set[tuple[str, str]] = set()
         self._users: list[tuple[weakref.ref[LogSnapshot], LogPosition]] = []
 
     def rows_of(
@@ -190,7 +189,7 @@ class TableReader:
         """Without `is_plain` by the reference."""
         start = self._engine.start_of_file().position
         settings = (start, self._bytes_max, self._base, self._large, wanted)
-        found = self._kernels(start, end) if is_plain else None
+        found = kernels_at_hand(start, end if self._loads_kernels else start) if is_plain else None
         if found is None:
             fold = RowFold(self._engine, self._timeline, KeptRows(RowFile()), *settings)
         else:
@@ -200,9 +199,6 @@ class TableReader:
             fold = FastRowFold(self._engine, self._timeline, FastKeptRows(RowFile()), *settings).use(found)
         self._folds.append(fold)
         return fold
-
-    def _kernels(self, start: LogPosition, end: LogPosition) -> Kernels | None:
-        return kernels_at_hand(start, end if self._loads_kernels else start)
 
 
 def _has_reached(state: GtidState, position: GtidPosition) -> bool:

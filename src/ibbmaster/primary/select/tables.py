@@ -74,14 +74,12 @@ def _column_type(column: TableColumn, definition: ColumnDefinition) -> ValueType
 
 @dataclass(frozen=True, slots=True)
 class LoadedColumns:
-    """Places of columns, and the collations of texts with keys beside them."""
-
     places: frozenset[int]
     keys: frozenset[tuple[int, str]]
 
 
 class SqlTable:
-    """A table of one query, which SQL calls `alias`; it is loaded once the slots of it that SQL names are known."""
+    """A table of one query, which SQL calls `alias`; loaded once the slots that SQL names are known."""
 
     def __init__(self, name: str, alias: str) -> None:
         self.name = name
@@ -96,7 +94,6 @@ class SqlTable:
         return int(slot.sql.partition(".")[2][1:])
 
     def key_column(self, slot: SqlValue) -> str:
-        """The column with the sort key of a text."""
         place, collation = self.place(slot), str(slot.type.collation)
         key_of(collation)
         self._keys[place] = collation
@@ -107,7 +104,6 @@ class SqlTable:
         return LoadedColumns(frozenset(map(int, named)) | self._keys.keys(), frozenset(self._keys.items()))
 
     def statements(self, used: LoadedColumns) -> tuple[str, str]:
-        """They make and fill the table."""
         names = [f"c{place}" for place in sorted(used.places)] + [f"k{place}" for place, _ in sorted(used.keys)]
         made = f"CREATE TABLE {self.name} ({', '.join(names) or 'none'})"
         return made, f"INSERT INTO {self.name} VALUES ({', '.join('?' * (len(names) or 1))})"
@@ -120,8 +116,6 @@ def key_makers(used: LoadedColumns) -> list[tuple[int, Callable[[str], bytes]]]:
 
 
 class LoadedTable(SqlTable):
-    """A table of the log, with its `columns`."""
-
     def __init__(self, alias: str, table: TableVersion) -> None:
         super().__init__("t", alias)
         self.table = table
@@ -168,7 +162,7 @@ class LoadedTable(SqlTable):
 def step_of(
     column: TableColumn, own: StoredColumn, layout: StoredLayout, shown: TextSettings
 ) -> tuple[int | None, Any]:
-    """Where a value is in an image and its decoder; or None and the value of all such images."""
+    """A value's place in an image and its decoder; or None and the value of all such images."""
     place = layout.places.get(column.id)
     if place is None:
         value = first_value(column, own)
@@ -257,7 +251,7 @@ class KeptDatabase:
 
 
 def expect_free_space() -> None:
-    """Raises RefusedError: the file system in which SQLite sorts is almost full."""
+    """Raises RefusedError: the file system where SQLite sorts is almost full."""
     directory = _temporary_directory()
     system = os.statvfs(directory)
     free, all_bytes = system.f_bavail * system.f_frsize, system.f_blocks * system.f_frsize

@@ -83,7 +83,6 @@ class Answers:
         return self._client.wire.answer_at_once(*responses)
 
     async def by_work(self, command: commands.AnyCommand) -> None:
-        """Any other command."""
         dialog = self._client.dialog
         match command:
             case commands.QueryCommand(sql=sql):

@@ -1,7 +1,6 @@
-"""The certificate of a primary: from two files, or self-signed at the start.
-
-A MariaDB replica of 11.4 or later demands TLS, and accepts a self-signed certificate if the server proves itself with
-the account's password in the OK of the login: no certificate has to be installed.
+"""The certificate of a primary: from two files, or self-signed at the start. A MariaDB replica of 11.4 or later demands
+TLS, and accepts a self-signed certificate if the server proves itself with the account's password in the OK of the
+login: no certificate has to be installed.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def make_certificate(*, now: datetime | None = None) -> Certificate:
 
 
 def self_signed_pem(now: datetime) -> bytes:
-    """A new certificate, followed by its private key."""
+    """Followed by its private key."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -77,8 +76,9 @@ def self_signed_pem(now: datetime) -> bytes:
 
 
 def parse_certificate(certificates: bytes, key: bytes, *, is_automatic: bool) -> Certificate:
-    """Read PEM: the server's certificate, those of its signers, and its private key. Raises ValueError: a part cannot
-    be read, a password locks the key, or they do not belong together."""
+    """Read PEM: the server's certificate, its signers', and its private key. Raises ValueError: a part cannot be read,
+    a password locks the key, or they do not belong together.
+    """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
     from cryptography.x509 import load_pem_x509_certificates

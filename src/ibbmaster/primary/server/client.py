@@ -45,8 +45,9 @@ READ_TIMEOUT_S = 30.0  # MariaDB's net_read_timeout, for the rest of a command
 
 
 class SharedMemory:
-    """Memory for what sessions keep beyond `OWN_BYTES`; one account can take three quarters. So a session that keeps
-    next to nothing, as that of a replica, always finds room. Thread-safe."""
+    """Memory for what sessions keep beyond `OWN_BYTES`; one account can take three quarters, so a session that keeps
+    next to nothing always finds room. Thread-safe.
+    """
 
     def __init__(self, size_max: int = SHARED_BYTES_MAX) -> None:
         self._size_max = size_max
@@ -54,7 +55,7 @@ class SharedMemory:
         self._lock = threading.Lock()
 
     def change(self, user: str, size: int) -> bool:
-        """Take bytes, or release a negative number; False, and nothing is taken, if there are too few."""
+        """Take bytes, or release a negative number; False if there are too few."""
         with self._lock:
             taken = self._taken.get(user, 0) + size
             if size > 0 and (taken > self._size_max * 3 // 4 or self.size + size > self._size_max):
@@ -70,17 +71,15 @@ class SharedMemory:
 
 
 class SessionMemory:
-    """What one session keeps, by name."""
-
     def __init__(self, shared: SharedMemory) -> None:
         self._shared = shared
         self.user = ""  # the account
         self._kept: dict[str, int] = {}
-        self._size = 0  # of all that
+        self._size = 0
         self._taken = 0  # of the store
 
     def hold(self, what: str, size: int) -> None:
-        """Note how many bytes `what` has now. Raises RefusedError: there is no room; what was noted before stays."""
+        """Note how many bytes `what` has now. Raises RefusedError: there is no room; what was noted stays."""
         whole = self._size + size - self._kept.get(what, 0)
         wanted = max(whole - OWN_BYTES, 0)
         if wanted != self._taken and not self._shared.change(self.user, wanted - self._taken):
@@ -93,8 +92,6 @@ class SessionMemory:
 
 
 class PrimaryParts:
-    """What all connections of a primary share."""
-
     def __init__(
         self, engine: LogEngine, options: PrimaryOptions, cache: HistoryCache | None, *, is_traditional: bool
     ) -> None:
@@ -130,7 +127,7 @@ class ConnectedClient:
             connection_id=session.connection_id,
             server_version=primary.options.profile.server_version,
             accounts=[primary.options.account, *(account for account, _ in primary.options.other_accounts)],
-            seed=secrets.token_urlsafe(SEED_SIZE)[:SEED_SIZE].encode(),  # printable
+            seed=secrets.token_urlsafe(SEED_SIZE)[:SEED_SIZE].encode(),
             nonce=secrets.token_bytes(NONCE_SIZE),
             peer_host=session.host,
             offers_tls=primary.options.certificate is not None,
@@ -162,7 +159,6 @@ class ConnectedClient:
             await self.sender.send(data)
 
     async def send_instead(self, *responses: Response) -> None:
-        """Send these in place of the packet that is ready."""
         sequence = self.wire.data_to_send()[PACKET_HEADER_SIZE - 1]
         for response in responses:
             framed, sequence = frame_payloads(encode_response(response, self.wire.capabilities), sequence)
@@ -194,12 +190,12 @@ class ConnectedClient:
 
     @property
     def holds_more(self) -> bool:
-        """Bytes were received that are not read yet."""
         return bool(self.wire.unread_size) or self.stream.holds_more
 
     async def next_event(self) -> Event:
         """Raises RemoteProtocolError: the client breaks the protocol, or needs too much memory;
-        trio.BrokenResourceError: it is gone."""
+        trio.BrokenResourceError: it is gone.
+        """
         wire = self.wire
         event = wire.next_event() if wire.unread_size else None
         while event is None:
@@ -213,7 +209,7 @@ class ConnectedClient:
 
     @contextlib.contextmanager
     def noticing(self, leave: Callable[[], object]) -> Iterator[None]:
-        """Call `leave` if the client leaves in any way while the block runs; its commands are kept for later."""
+        """Call `leave` if the client leaves while the block runs; its commands are kept for later."""
         reactor = self.primary.reactor
         with reactor.watching(self.descriptor, self._has_left, leave):
             if self.wire.unread_size >= HEARD_MAX:
@@ -240,15 +236,15 @@ class ConnectedClient:
         return wire.has_quit
 
     def note_idle(self) -> None:
-        """The client may take its time from now on."""
         self.session.note("Sleep", "", now := time.monotonic())
         if now >= self._idle_renewal:
             self.idle.deadline = trio.current_time() + IDLE_TIMEOUT_S + IDLE_TIMEOUT_S / IDLE_PARTS
             self._idle_renewal = now + IDLE_TIMEOUT_S / IDLE_PARTS
 
     def note_unread(self) -> None:
-        """Count the memory of a partial command, and limit the time of its rest. Raises RemoteProtocolError: there is
-        no memory left."""
+        """Count the memory of a partial command, and limit the time of its rest. Raises RemoteProtocolError: no memory
+        is left.
+        """
         size = self.wire.unread_size
         if size == self._unread_size or self.wire.state is not State.COMMAND:
             return

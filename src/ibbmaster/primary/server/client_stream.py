@@ -48,7 +48,8 @@ class ClientStream(Protocol):
 
     async def send_all(self, data: Buffer, *, wait: Wait) -> None:
         """`data` must not change meanwhile; awaits `wait` while the socket takes nothing. Raises
-        trio.BrokenResourceError: the client is gone."""
+        trio.BrokenResourceError: the client is gone.
+        """
 
 
 class PlainStream:
@@ -87,7 +88,7 @@ class PlainStream:
 
 
 class Sender:
-    """The only sender to a stream; it drops a client that takes nothing in time, and lets others have their turn."""
+    """The only sender to a stream; drops a client that takes nothing in time, and lets others have their turn."""
 
     def __init__(self, stream: ClientStream) -> None:
         self._stream = stream

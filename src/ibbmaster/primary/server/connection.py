@@ -88,7 +88,6 @@ def _prepare_dump(client: ConnectedClient, command: commands.BinlogDump, *, only
 
 
 def open_dump(client: ConnectedClient, command: commands.BinlogDump, *, only_cached: bool) -> DumpStart:
-    """As `DumpOpening.open`, for what the client has said before."""
     request = dump_request(
         command,
         client.dialog.variables,
@@ -100,7 +99,6 @@ def open_dump(client: ConnectedClient, command: commands.BinlogDump, *, only_cac
 
 
 def _notice_leaving(client: ConnectedClient) -> bool:
-    """Whether the client of a dump has left; everything else it says is ignored."""
     try:
         data = client.stream.receive_now(RECEIVE_SIZE)
         if data is not None:
@@ -114,7 +112,7 @@ def _notice_leaving(client: ConnectedClient) -> bool:
 
 
 async def serve_connection(stream: trio.SocketStream, session: Session, primary: PrimaryParts) -> None:
-    """Talk to one client to the end; its errors are logged, and harm no other connection."""
+    """To the end; errors are logged, and harm no other connection."""
     client = ConnectedClient(stream, session, primary)
     try:
         if await log_in(client) and (command := await _Conversation(client).run()) is not None:
@@ -137,18 +135,16 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
 
 
 class _Conversation:
-    """Everything between login and dump."""
-
     def __init__(self, client: ConnectedClient) -> None:
         self._client = client
         self._answers = Answers(client)
         self._observer = client.primary.options.observer
         self._unanswered: Event | None = None  # what was read, and is not answered at once
-        self._rest: Buffer | None = None  # of an answer
+        self._rest: Buffer | None = None
         self._may_look_ahead = True
 
     async def run(self) -> commands.BinlogDump | None:
-        """Answer until the client leaves, or asks for a dump."""
+        """Until the client leaves, or asks for a dump."""
         client, observer = self._client, self._observer
         with client.idle:
             while True:
@@ -197,7 +193,7 @@ class _Conversation:
             has_ended = self._read_and_answer()
 
     def _read_and_answer(self) -> bool:
-        """What has come; True where the task has to continue."""
+        """True where the task has to continue."""
         client, wire, sink = self._client, self._client.wire, self._client.sender.sink
         for _ in range(ANSWERED_IN_A_ROW):
             event = wire.next_event() if wire.unread_size else None

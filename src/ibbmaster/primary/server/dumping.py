@@ -39,8 +39,6 @@ WAITING = "Master has sent all binlog to slave; waiting for more updates"
 
 
 class Turn(enum.Enum):
-    """How a dump continues."""
-
     PUMP = "a thread reads and sends"
     READ = "a thread has to look for a block"
     SEND = "a block goes out"
@@ -53,7 +51,7 @@ class Missed(NamedTuple):
     """Packets that went out to a dump before it heard of them."""
 
     steps: SentSteps
-    sequence: int  # of the packet that comes next
+    sequence: int
     sent_at: float  # the last of it
 
 
@@ -72,8 +70,6 @@ def _failing_alone(method: Callable[..., bool]) -> Callable[..., bool]:
 
 
 class DumpSender:
-    """The session decides about the content of the dump."""
-
     def __init__(
         self,
         source: BlockSource,
@@ -95,12 +91,12 @@ class DumpSender:
         self._generation = -1  # of the log, before it was looked at
         self._rest: Block | None = None  # of a block that has begun: it comes next
         self._has_asked = False  # a thread has to find what comes next: others rely on it
-        self._place: Hashable = None  # after its last block
+        self._place: Hashable = None
         self._missed: Missed | None = None
-        self._task: trio.lowlevel.Task | None = None  # while it waits
+        self._task: trio.lowlevel.Task | None = None
 
     async def begin(self) -> None:
-        """Send what opens the stream, with the first groups if they are in memory; then comes `run`."""
+        """Open the stream, with the first groups if they are in memory; then comes `run`."""
         self._session.start()
         self._source.opens_alone = self.has_stage  # it hears of borders between groups
         self._connection.state = SENDING
@@ -112,7 +108,6 @@ class DumpSender:
             await self._send(block)
 
     async def run(self, pumps: trio.CapacityLimiter) -> None:
-        """Send a dump that was begun until the session says it is finished."""
         try:
             turn = Turn.PASSED
             while turn is not Turn.OVER:
@@ -189,7 +184,6 @@ class DumpSender:
     # At the end of the log
 
     async def _wait_at_end(self) -> None:
-        """Wait for growth, the next heartbeat, or a request to end the dump."""
         session, connection = self._session, self._connection
         if self._log_end.is_over():
             session.end_of_service()
@@ -234,7 +228,6 @@ class DumpSender:
 
     @_failing_alone
     def note_border(self) -> bool:
-        """Whether the stage does no more than count from here on."""
         if self._stage is not None:
             self._stage.note_border()
         return self._stage is None or self._stage.only_counts
@@ -255,7 +248,7 @@ class DumpSender:
         return not self._session.is_finished
 
     def lead(self, place: Hashable, missed: Missed | None) -> None:
-        """Send what is new, share it with the others at the place, and join them again or wake up."""
+        """Send what is new, share it with the others at the place, and join them or wake up."""
         if (missed is None or self.follow(missed)) and self._sends_all(place):
             self._log_end.join(self, self._place)
         else:
@@ -283,7 +276,6 @@ class DumpSender:
         return False
 
     def _is_out(self, block: Block, is_at_border: bool) -> bool:
-        """Send what the socket takes of a block, and leave the rest to the task."""
         if is_at_border and not self.note_border():  # what was planned before this block was written is about it
             self._rest = block
             return False
@@ -295,7 +287,6 @@ class DumpSender:
         return left is None
 
     def _share(self, place: Hashable, blocks: list[Block], sequence: int) -> Hashable:
-        """Leave blocks of a place to the others there; returns the place after them."""
         after = self._source.standing
         if after is not None and place is not None and blocks:
             step = shared_step(blocks, sequence, after, self._source.probe)
@@ -305,7 +296,7 @@ class DumpSender:
 
 
 class Crowd:
-    """The dumps at one place, and the steps that each has missed. They hear of these later, a few dumps at a time."""
+    """The dumps at one place, and the steps that each has missed; a few at a time hear of these later."""
 
     def __init__(self, place: Hashable) -> None:
         """`place` is the `standing` of their sources; None: of one dump, which may share nothing."""
@@ -317,7 +308,7 @@ class Crowd:
         self._first = 0  # number of the first of these
         self._joined: tuple[int, int, SentSteps] | None = None  # that were asked for last: from where and to where
         self._packets = 0  # of all steps there were
-        self._sent_at = 0.0  # the last of them
+        self._sent_at = 0.0
 
     def __len__(self) -> int:
         return len(self._known)
@@ -380,7 +371,6 @@ class Crowd:
         self._first += count
 
     def _oldest(self) -> list[DumpSender]:
-        """The dumps that hear now of what they have missed."""
         last = self._first + len(self._steps) - STEPS_MIN
         oldest: list[DumpSender] = []
         for sinks in self._sinks.values():
@@ -404,7 +394,7 @@ class LogEnd:
         self._readers = 0
         self.steps: dict[Hashable, SharedStep] = {}
         """From a place on, once a dump has got it: good until the log grows again."""
-        self._crowds: dict[Hashable, Crowd] = {}  # by place, or by the dump that is alone
+        self._crowds: dict[Hashable, Crowd] = {}  # by place, or by a dump alone
         self._of: dict[DumpSender, Crowd] = {}
         self._is_awaited = trio.Event()
 
@@ -413,7 +403,7 @@ class LogEnd:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[None]:
-        """A dump runs. What earlier dumps knew of the end is void: without a dump nobody announces growth."""
+        """A dump runs. What earlier ones knew of the end is void: without a dump nobody announces growth."""
         if not self._readers:
             self.announce()
         self._readers += 1
@@ -439,7 +429,6 @@ class LogEnd:
         self._is_awaited.set()
 
     def leave(self, dump: DumpSender) -> Missed | None:
-        """Let a dump go, with all that it has missed."""
         crowd = self._of.pop(dump)
         missed = crowd.remove(dump)
         if not crowd:
@@ -468,7 +457,6 @@ class LogEnd:
                 dump.lead(crowd.place, self.leave(dump))
 
     def _send(self, crowd: Crowd, step: SharedStep) -> None:
-        """Send a step to a crowd, and join it with the one where it arrives."""
         del self._crowds[crowd.place]
         for dump, missed, rest in crowd.send(step):
             del self._of[dump]

@@ -146,5 +146,4 @@ class PrimaryFacts:
         return without_paths(text)
 
     def statistics(self) -> str:
-        """For COM_STATISTICS."""
         return f"Uptime: {self.uptime_s()}  Threads: {len(self._registry)}  Questions: 0  Slow queries: 0"

@@ -37,7 +37,6 @@ class Follower:
         self._limiter = trio.CapacityLimiter(1)  # its own: other work in threads does not delay it
 
     async def run(self) -> None:
-        """Watch the log forever; run it in a nursery beside the connections."""
         token = trio.lowlevel.current_trio_token()
 
         def tell() -> None:

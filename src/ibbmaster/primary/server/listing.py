@@ -22,13 +22,10 @@ FIRST_OFFSET = 4
 
 
 class Listing:
-    """Files whose groups are made into a stream: their events have no offsets there."""
-
     def __init__(self, engine: LogEngine) -> None:
         self._engine = engine
 
     def end(self) -> LogPosition:
-        """As a place to begin a dump."""
         return self._engine.end()
 
     def rows(self, file: LogFile | None, offset: int) -> Iterator[BinlogEventRow]:
@@ -54,7 +51,7 @@ class Listing:
                     )
 
     def state_at(self, file: LogFile, offset: int) -> GtidState | None:
-        """What was logged before a byte of a file; None where a dump could not begin there."""
+        """What was logged before a byte of a file; None: no place to begin a dump."""
         plan = self._engine.start_of_file(file.file_no)
         state = plan.state.copy()
         with contextlib.closing(self._engine.groups(plan)) as groups:

@@ -34,7 +34,7 @@ Value = TypeVar("Value")
 @dataclass(slots=True)
 class _Wrong:
     count: float = 0.0
-    at: float = -math.inf  # when that was counted
+    at: float = -math.inf
 
     def decay(self, now: float) -> None:
         self.count = max(self.count - (now - self.at) / DECAY_S, 0.0) if self.count else 0.0
@@ -57,7 +57,8 @@ class LoginGuard:
 
     async def answer_delay(self, host: str, user: str, *, is_right: bool) -> float | None:
         """Wait for the turn of a login; returns the seconds to hold back its answer. None: too many of its address and
-        account wait already, and it is turned away, right or wrong."""
+        account wait, and it is turned away, right or wrong.
+        """
         now, pair = self._clock(), (address_key(host), hash(user))
         paid_until = max(self._looks.get(pair, now), now)
         wait_s = paid_until - now - LOOKS_MAX / LOOKS_A_SECOND

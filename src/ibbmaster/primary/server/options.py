@@ -28,7 +28,7 @@ class ConnectionStep(enum.Enum):
 
 
 class Observer(Protocol):
-    """Follows every connection of a primary, in its event loop; without one, connections pay nothing for it."""
+    """Follows every connection, in the event loop; without one, connections pay nothing for it."""
 
     async def reached(
         self, step: ConnectionStep, session: Session, command: AnyCommand | None
@@ -46,12 +46,12 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimaryOptions:
-    """The operator's decisions. `profile` has the version to claim."""
+    """The operator's decisions; `profile` has the version to claim."""
 
     host: str
     port: int  # 0: any free one
     account: Account
-    held: frozenset[str] = privileges.READING  # what the account may do
+    held: frozenset[str] = privileges.READING
     other_accounts: tuple[tuple[Account, frozenset[str]], ...] = ()
     certificate: Certificate | None  # None: no TLS offered
     profile: Profile
@@ -64,10 +64,9 @@ class PrimaryOptions:
     stages: tuple[Callable[[Session], Stage | None], ...] = ()  # of each dump, in this order
     closes_at_end: bool = False  # dumps end where the log is over, instead of waiting
     has_kernels: bool = True  # load compiled kernels, in a thread
-    observer: Observer | None = None  # asked at each step of a connection
+    observer: Observer | None = None
 
     def held_by(self, user: str) -> frozenset[str]:
-        """The privileges of a known account."""
         if user == self.account.user:
             return self.held
         return next(held for account, held in self.other_accounts if account.user == user)

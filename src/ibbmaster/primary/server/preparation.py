@@ -1,5 +1,6 @@
 """Work done before dumps would wait for it: kernels, the end of the log, and ways to places in it. A replica names its
-position some statements before it asks for a dump: the way there is found meanwhile, for all dumps."""
+position some statements before its dump: the way there is found meanwhile, for all dumps.
+"""
 
 import contextlib
 import logging
@@ -24,8 +25,9 @@ REMEMBERED_MAX = 256  # statements: replicas that come back together say the sam
 
 
 class Preparation:
-    """Loads the kernels, and finds the end of the log with them. A traditional file has to be walked for its end: there
-    it `holds_dumps`. In `.ibb` files the way is short."""
+    """Loads the kernels, and finds the end of the log with them. A traditional file has to be walked for that: it
+    `holds_dumps`. In `.ibb` files the way is short.
+    """
 
     def __init__(
         self,
@@ -44,7 +46,6 @@ class Preparation:
             self._is_done.set()
 
     async def run(self) -> None:
-        """Let dumps begin after the preparation; then walk."""
         if self._has_kernels:
             await trio.to_thread.run_sync(self._prepare, abandon_on_cancel=True)
         self._is_done.set()
@@ -55,7 +56,7 @@ class Preparation:
                 log.exception("what is known of the last file is not all that could be")
 
     async def wait(self) -> None:
-        """Return once a dump may begin."""
+        """Until a dump may begin."""
         if not self._is_done.is_set():
             with trio.move_on_after(WAIT_S):
                 await self._is_done.wait()
@@ -98,8 +99,7 @@ class LookAhead:
     def walk_last_file(
         self, engine: LogEngine, open_dump: Callable[[DumpRequest], DumpStart]
     ) -> Generator[None, None, None]:
-        """In steps, find the ways to places all over the last traditional file, if it is not packed. For a worker
-        thread."""
+        """In a worker thread, in steps, find ways to places all over the last traditional file, if it is not packed."""
         with contextlib.suppress(IbbMasterError):
             if engine.files()[-1].is_packed:
                 return

@@ -79,7 +79,7 @@ class Primary:
         self._parts.shared_blocks.close()
 
     def stop(self) -> None:
-        """End every dump with its last packet, then return from `serve`."""
+        """End every dump with its last packet; then `serve` returns."""
         self._stopping.set()
 
     async def _listen(self) -> list[trio.SocketListener]:
@@ -96,7 +96,6 @@ class Primary:
                     listening.start_soon(self._accept_from, listener, nursery)
 
     async def _accept_from(self, listener: trio.abc.Listener[trio.SocketStream], nursery: trio.Nursery) -> None:
-        """Without free descriptors, wait for some."""
         told_at = -math.inf
         async with listener:
             while True:
@@ -140,7 +139,7 @@ class Primary:
             self.registry.close(session)
 
     async def _end_everybody(self) -> None:
-        """Dumps end with EOF. First close the door: a replica comes back at once."""
+        """Dumps end with EOF, after the door is closed: a replica comes back at once."""
         self._accepting.cancel()
         await trio.lowlevel.checkpoint()
         for session in self.registry:

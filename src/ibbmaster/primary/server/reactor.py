@@ -1,5 +1,6 @@
-"""One task watches all sockets that wait for a client, and calls their handlers. Waking a task takes as long as most
-answers, and a replica waits for more than a dozen of them before its dump."""
+"""One task watches all sockets that wait for a client, and calls their handlers: waking a task takes as long as most
+answers, and a replica waits for over a dozen before its dump.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +35,6 @@ class Reactor:
         return len(self._watched)
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Run it in a nursery beside the connections."""
         with select.epoll() as sockets:
             self._sockets = sockets
             task_status.started()
@@ -74,7 +74,7 @@ class Reactor:
                 raise watched.failure
 
     def hear_only_of_the_end(self, descriptor: int) -> None:
-        """From now on call the handler only when the client closes its side, or the connection is lost."""
+        """From now on call the handler only when the client or the network ends the connection."""
         assert self._sockets is not None, "it does not run"
         self._sockets.modify(descriptor, select.EPOLLRDHUP)
 

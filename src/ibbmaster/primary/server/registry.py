@@ -14,8 +14,6 @@ GRACE_S = 1.0  # for the last packet to a replica that does not read
 
 
 class EndReason(enum.Enum):
-    """Why we end a dump that could continue."""
-
     SHUTDOWN = "the server is shutting down"
     KILL_QUERY = "KILL QUERY"
     NEWER_DUMP = "a newer dump of the same server id has begun"
@@ -23,13 +21,11 @@ class EndReason(enum.Enum):
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class Session:
-    """One connection, from its greeting to its end."""
-
     connection_id: int
     host: str
     since: float  # on the monotonic clock
     user: str = "unauthenticated user"
-    is_in: bool = False  # it has logged in
+    is_in: bool = False
     is_admin: bool = False  # it may end the connections of others
     command: str = "Connect"
     state: str = ""
@@ -41,15 +37,14 @@ class Session:
     reason: str = ""  # why it ended; empty: the client left, or was cut off
     socket: trio.socket.SocketType | None = None  # what it comes through, in clear or not
     dump_start: GtidPosition | None = None  # what the replica had before its dump, if it said so by GTID
-    work: Work | None = None  # the statement that is carried out
-    scope: trio.CancelScope = field(default_factory=trio.CancelScope)  # the whole connection
+    work: Work | None = None
+    scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
 
     def note(self, command: str, state: str, now: float) -> None:
         self.command, self.state, self.since = command, state, now
 
     def cut_off(self, reason: BreakReason) -> None:
-        """End the connection and its work."""
         if self.work is not None:
             self.work.break_off(reason)
         self.scope.cancel()
@@ -94,11 +89,10 @@ class Registry:
 
     @property
     def opened(self) -> int:
-        """How many connections there were."""
         return self._last_id
 
     def make_room(self) -> bool:
-        """End the oldest connection without a login, of the address that has most of them; False: there is none."""
+        """End the oldest connection without a login, of the address with most; False: there is none."""
         waiting: dict[str, list[Session]] = {}
         for session in self._sessions.values():
             if not session.is_in and not session.scope.cancel_called:
@@ -116,7 +110,7 @@ class Registry:
         self._dumps.setdefault(server_id, set()).add(session)
 
     def end_dumps_of(self, server_id: int, *, but: Session) -> None:
-        """End older dumps of a server id, as a primary does when that server asks again."""
+        """As a primary when a server id asks again."""
         for session in tuple(self._dumps.get(server_id, ())):
             if session is not but:
                 session.end_dump(EndReason.NEWER_DUMP)

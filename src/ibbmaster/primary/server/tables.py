@@ -162,7 +162,7 @@ class PrimaryTables:
 
     @staticmethod
     def _scan(log: LogEngine, take: TakeStatement, take_map: TakeMap | None = None) -> LastScanned | None:
-        """All statements of a log, by kernels if they are at hand."""
+        """All statements, by kernels if at hand."""
         start, end = log.start_of_file().position, log.end()
         found = load() if has_numpy() and is_long(start, end) else None
         if found is None:
@@ -192,7 +192,7 @@ class PrimaryTables:
 
 
 class _Timeline:
-    """The versions of tables, for several threads."""
+    """Versions of tables, for several threads."""
 
     def __init__(self, schema: LoggedSchema) -> None:
         self._schema = schema

@@ -27,7 +27,6 @@ UNEXPECTED_END = (-1, "Unexpected EOF")  # without a farewell, as MariaDB's clie
 
 
 def new_context() -> SSL.Context:
-    """Of a server, still without a certificate."""
     context = SSL.Context(SSL.TLS_SERVER_METHOD)
     context.set_min_proto_version(SSL.TLS1_2_VERSION)
     context.set_options(SSL.OP_NO_RENEGOTIATION)
@@ -37,8 +36,6 @@ def new_context() -> SSL.Context:
 
 
 class TlsStream:
-    """The server's side, as `ClientStream`; also its `Sink`."""
-
     def __init__(self, stream: trio.SocketStream, context: SSL.Context, threads: trio.CapacityLimiter) -> None:
         self._threads = threads
         self._socket = stream.socket
@@ -152,8 +149,7 @@ class TlsStream:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, is_in)
 
     def _is_out(self, piece: Buffer, patience_ms: int) -> bool:
-        """Send a piece, or more of the one before; whether all is written. Raises trio.BrokenResourceError: the client
-        is gone."""
+        """Send a piece, or more of the one before; whether all is out. Raises trio.BrokenResourceError: as `_sent`."""
         while True:
             try:
                 with self._lock:
@@ -168,8 +164,9 @@ class TlsStream:
 
 
 def _is_to_be_called_again(error: SSL.Error) -> bool:
-    """Whether the socket only has or takes nothing now. A lost connection may leave an error in the list of its thread,
-    which OpenSSL 3.5 reports for the next one, too: there only errno is right."""
+    """Whether the socket only has or takes nothing now. A lost connection may leave an error in its thread's list,
+    which OpenSSL 3.5 also reports for the next one: there only errno is right.
+    """
     if isinstance(error, SSL.SysCallError):
         return bool(error.args[0] == errno.EAGAIN)
     return isinstance(error, (SSL.WantReadError, SSL.WantWriteError))

@@ -1,4 +1,4 @@
-"""A run of packets to be sent, with all that its reader needs to continue after it; and the interface of its makers."""
+"""A run of packets, with all that its reader needs to continue after it; and the interface of its makers."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -34,8 +34,7 @@ class Mark(Hashable, Protocol):
         """Then only the maker of the mark can continue there."""
 
     @property
-    def is_inside_event(self) -> bool:
-        """Only a part of an event has gone out."""
+    def is_inside_event(self) -> bool: ...
 
 
 class FramingState(NamedTuple):
@@ -70,7 +69,8 @@ class BufferPool(Protocol):
 
 class Packets:
     """Packets in memory that they own, the first and last of which may be cut. Immutable. The memory may be a longer
-    buffer of a pool, to which it returns."""
+    buffer, which returns to its pool.
+    """
 
     __slots__ = ("_pool", "buffer", "sent_bytes", "sequence", "size")
 
@@ -110,7 +110,7 @@ class Block:
     """Packets, and their part of the log. Immutable once another reader has seen it."""
 
     packets: Packets
-    before: Mark  # where it begins
+    before: Mark
     after: Mark
     groups: Groups = NO_GROUPS
     head: bytes | None = None  # of the log where it begins, if known: enough to say which group that is
@@ -118,7 +118,6 @@ class Block:
     is_stopped: bool = False  # without packets: what comes next is not skipped
 
     def __len__(self) -> int:
-        """Bytes of packets."""
         return self.packets.size
 
     @property
@@ -156,12 +155,10 @@ class Block:
 
     @property
     def framed_bytes(self) -> int:
-        """Of its packets, and of those that a pump has sent before."""
         return self.packets.size + self.packets.sent_bytes
 
     @property
     def held_bytes(self) -> int:
-        """Of memory."""
         return OVERHEAD + len(self.packets.buffer)
 
     def data(self) -> Buffer:
@@ -170,12 +167,11 @@ class Block:
 
 
 def plain_block(data: Buffer, at: Mark) -> Block:
-    """Packets that end where the log was read to before."""
     return Block(Packets(data), at, at)
 
 
 def check_continues(block: Block, at: Mark) -> None:
-    """Raise DumpError if a block does not begin at a place: something would be lost or come twice."""
+    """Raises DumpError: a block does not begin at a place: something would be lost or come twice."""
     if block.before != at:
         raise not_continuous(str(at), str(block.before))
 
@@ -192,7 +188,8 @@ def sent_block(pieces: Sequence[Block], sequence: int) -> Block:
 
 def last_of_pairs(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
     """The last GTID of each (domain, server) pair, which leave the same state as all, in the order of `noted_gtids`:
-    domains as they came, servers in the order of their last groups."""
+    domains as they came, servers by their last groups.
+    """
     last: dict[int, dict[int, Gtid]] = {}
     for gtid in gtids:
         servers = last.setdefault(gtid.domain_id, {})
@@ -202,7 +199,7 @@ def last_of_pairs(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
 
 
 def _last_where_they_grow(gtids: Iterable[Gtid]) -> tuple[Gtid, ...]:
-    """Those of `last_of_pairs`, or all where the numbers of a pair do not grow."""
+    """As `last_of_pairs`, or all where the numbers of a pair do not grow."""
     gtids = tuple(gtids)
     numbers: dict[tuple[int, int], int] = {}
     for gtid in gtids:
@@ -254,29 +251,25 @@ class BlockMaker(Protocol):
     """
 
     def identity(self, at: Mark, *, only_cached: bool) -> Hashable:
-        """What distinguishes the file of a mark from an earlier one of its name; None where no block can begin."""
+        """Distinguishes the file of a mark from an earlier one of its name; None: no block can begin."""
 
     def frame(self, at: Mark, selection: Selection, sequence: int, wanted: BlockShape) -> Block | None:
-        """From a mark on; `sequence` numbers the first packet.
-
-        Raises:
-            FormatError, BrokenGroupError: the inside of a group is damaged, or does not make up events.
-            DumpError: an event is larger than MariaDB sends.
-            StoreError: a file cannot be read.
+        """From a mark on; `sequence` numbers the first packet. Raises FormatError, BrokenGroupError: the inside of a
+        group is damaged, or does not make up events; DumpError: an event is larger than MariaDB sends; StoreError: a
+        file cannot be read.
         """
 
-    def renumbered(self, block: Block, was: int, sequence: int) -> Block:
-        """With other packet numbers."""
+    def renumbered(self, block: Block, was: int, sequence: int) -> Block: ...
 
     def skip(self, at: Mark, limits: Iterable[Gtid], *, only_cached: bool) -> Block | None:
         """A block without packets, up to the first group that is the limit of its domain, or has none."""
 
     def large_group(self, group: EventGroup) -> Mark | None:
-        """The begin of a group that the reference way has read, if it is to be framed in parts."""
+        """The begin of a read group, if it is to be framed in parts."""
         return None
 
     def known_group(self, at: Mark) -> tuple[Gtid, Mark] | None:
-        """The group at a mark, and its begin, if another dump has read it and is in it."""
+        """The group at a mark that another dump has read and is in, and its begin."""
         return None
 
     def pump(self, socket: int) -> AbstractContextManager["BlockPump"]:
@@ -285,8 +278,6 @@ class BlockMaker(Protocol):
 
 
 class BrokenGroupError(Exception):
-    """A group that was begun cannot be read on."""
-
     def __init__(self, group: EventGroup, error: IbbMasterError) -> None:
         super().__init__(str(error))
         self.group = group
@@ -298,21 +289,21 @@ class BlockPump(Protocol):
 
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
         """From a mark on; returns what the socket did not take, a block that ends after all of it. None, or a block
-        that ends where it begins, if nothing goes in this way. Raises StoreError: the file cannot be read;
-        PositionPurgedError: the log was reset."""
+        that ends where it begins: nothing goes this way. Raises StoreError: the file cannot be read;
+        PositionPurgedError: the log was reset.
+        """
 
     def commit_ahead(self, at: Mark) -> LogPosition | None:
-        """The commit record of a group whose parts begin at a mark; None if none was found there. The pump checks the
-        way there while it sends the group, which has to begin next; else call `check_way`."""
+        """The commit record of a group whose parts begin at a mark, if found there. The pump checks the way there while
+        it sends the group, which has to begin next; else call `check_way`.
+        """
         return None
 
     def check_way(self) -> None:
-        """Check the way to `commit_ahead`. Raises FormatError: it is damaged; StoreError: the file cannot be read."""
+        """Check the way to `commit_ahead`. Raises FormatError: it is damaged; StoreError: no file to read."""
         return
 
 
 class AbsentPump(BlockPump):
-    """All packets are looked at."""
-
     def send(self, at: Mark, selection: Selection, sequence: int) -> Block | None:
         return None

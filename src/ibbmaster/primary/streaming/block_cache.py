@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 GTIDS_MAX = 100_000  # in all ways: about 15 MB
 WHOLE_MAX, WHOLE_GTIDS_MAX = 256, 64  # whole ways to one position, and groups of pairs in one
 WAYS_MAX = 16_384  # of all files: some 2 MB
-BYTES_MAX = 64 << 20  # of memory that all blocks take
+BYTES_MAX = 64 << 20
 IDENTITIES_MAX = 1024  # of files, each with its header: under a megabyte
 READERS_OF_SHARED = 8  # from here on longer blocks, which stay in memory, pay
 READERS_OF_KEPT = 2  # one alone never comes back to a place
@@ -29,10 +29,8 @@ _Begin = tuple[Hashable, Hashable]  # of a way: its file, and where in it
 
 
 class KnownSkips:
-    """Ways to positions, from the begin of a walk through all its places.
-
-    States are megabytes apart, and a traditional file has one at its head alone: the rest has to be walked.
-    Thread-safe; bounded: it forgets the way that was not gone for longest.
+    """Ways to positions, from the begin of a walk through all its places: states are megabytes apart, and a traditional
+    file has one at its head alone. Thread-safe; bounded: it forgets the way that was not gone for longest.
     """
 
     def __init__(self) -> None:
@@ -42,7 +40,7 @@ class KnownSkips:
         self._gtids = 0
 
     def find(self, key: _Begin, limits: Iterable[Gtid]) -> Block | None:
-        """The groups from a place on that all come before the GTID of their domain, as far as known."""
+        """The groups from a place on that precede the GTID of their domain, as far as known."""
         limits = tuple(limits)
         by_domain = {gtid.domain_id: gtid for gtid in limits}
         with self._lock:
@@ -57,8 +55,9 @@ class KnownSkips:
             return way[count - 1] if count else None
 
     def note(self, key: _Begin, blocks: Iterable[Block], limits: Iterable[Gtid] = ()) -> None:
-        """Remember the places of blocks that follow each other and send nothing. A dump with the same `limits` need not
-        look again what stopped the last of them."""
+        """Remember the places of blocks that follow each other and send nothing, and the `limits` that stopped the last
+        one.
+        """
         so_far: Block | None = None
         for block in blocks:
             if not block.groups.is_in_order or (so_far is not None and _steps_back(so_far, block)):
@@ -87,7 +86,6 @@ class KnownSkips:
 
 
 def are_skipped(gtids: Iterable[Gtid], limits: Mapping[int, Gtid]) -> bool:
-    """Whether groups, the last of each pair, all come before the limit of their domain."""
     for gtid in gtids:
         limit = limits.get(gtid.domain_id)
         if limit is None or (gtid.server_id == limit.server_id and gtid.seq_no >= limit.seq_no):
@@ -96,13 +94,11 @@ def are_skipped(gtids: Iterable[Gtid], limits: Mapping[int, Gtid]) -> bool:
 
 
 def _steps_back(before: Block, after: Block) -> bool:
-    """Whether a pair's number in a block is not above its last one before."""
     last = {(gtid.domain_id, gtid.server_id): gtid.seq_no for gtid in before.gtids}
     return any(gtid.seq_no <= last.get((gtid.domain_id, gtid.server_id), -1) for gtid in after.gtids)
 
 
 def _joined(before: Block, after: Block) -> Block:
-    """Without packets; the GTIDs leave the same state."""
     groups = Groups(last_of_pairs(before.gtids + after.gtids), last_of_pairs(before.stored_gtids + after.stored_gtids))
     return Block(NO_PACKETS, before.before, after.after, groups, before.head, is_stopped=after.is_stopped)
 
@@ -118,10 +114,9 @@ NO_WAY = KnownWay(0, 0)
 
 
 class KnownWays:
-    """Where the commit records of large groups lie, for dumps that come to their parts later.
-
-    To find one takes a look at each page from the first part on, an eighth of the cost of sending the group. Each dump
-    checks such a way, see `PassedRun`. Thread-safe; bounded: it forgets the file that was read longest ago.
+    """Where the commit records of large groups lie, for later dumps: to find one takes a look at each page from the
+    first part on, an eighth of the cost of sending the group. Each dump checks such a way, see `PassedRun`.
+    Thread-safe; bounded: it forgets the file that was read longest ago.
     """
 
     def __init__(self) -> None:
@@ -145,13 +140,12 @@ class KnownWays:
                 self._count -= len(forgotten)
 
     def next_from(self, file: Hashable, offset: int, end: int) -> KnownWay:
-        """The first that begins at an offset or later, if it ends before `end`; 0: anywhere."""
+        """The first from an offset on, if it ends before `end`; 0: anywhere."""
         with self._lock:
             way = _next(self._by_file.get(file, []), offset)
         return NO_WAY if end and way.commit >= end else way
 
     def forget(self, file: Hashable) -> None:
-        """One of them was wrong, or is damaged."""
         with self._lock:
             self._count -= len(self._by_file.pop(file, []))
 
@@ -163,7 +157,8 @@ def _next(ways: list[KnownWay], offset: int) -> KnownWay:
 
 class BlockCache:
     """Thread-safe; bounded. A key says where a block begins and how it is framed, but not its packet numbers. One
-    reader alone keeps nothing here: its buffer is hot, and written again at once."""
+    reader alone keeps nothing here: its buffer is hot, and written again at once.
+    """
 
     def __init__(self) -> None:
         self.buffers = Buffers()
@@ -183,7 +178,7 @@ class BlockCache:
             self._readers.add(reader)
 
     def remove_reader(self, reader: object) -> None:
-        """The last readers take along what was kept for others."""
+        """The last reader takes along what was kept for others."""
         with self._lock:
             self._readers.discard(reader)
             is_alone = len(self._readers) < READERS_OF_KEPT
@@ -199,7 +194,6 @@ class BlockCache:
 
     @property
     def is_shared(self) -> bool:
-        """Enough dumps read for one to frame for all."""
         return len(self._readers) >= READERS_OF_SHARED
 
     def find(
@@ -211,10 +205,9 @@ class BlockCache:
         only_cached: bool,
         is_shared: bool = False,
     ) -> Block | None:
-        """The block whose first packet has this number, made if it is not there.
-
-        `make` gets the same block with another number, and that number, if there is one. If the block `is_shared`, and
-        another thread makes it, this waits, but not with `only_cached`.
+        """The block whose first packet has this number, made if it is not there: `make` gets the same block with
+        another number, and that number, if there is one. If the block `is_shared`, and another thread makes it, this
+        waits, but not with `only_cached`.
         """
         block = self._get(key, sequence)
         if block is not None:
@@ -230,7 +223,6 @@ class BlockCache:
             self._making.release()
 
     def keep(self, key: Key, sequence: int, block: Block) -> None:
-        """For other readers, if there are any; the least recently used goes."""
         if len(self._readers) < READERS_OF_KEPT:
             return
         dropped: list[Block] = []  # they go when the lock is free again
@@ -247,7 +239,7 @@ class BlockCache:
                 dropped.append(old)
 
     def identity(self, header: Key, judge: Callable[[], Hashable]) -> Hashable:
-        """Of a file with a number and the first bytes of a header; judged once, unless it is None."""
+        """Of a file with a number and the first bytes of a header; judged once, unless None."""
         found = self._identities.get(header)
         if found is None and (found := judge()) is not None:
             if len(self._identities) >= IDENTITIES_MAX:

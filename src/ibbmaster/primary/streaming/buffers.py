@@ -30,7 +30,7 @@ OUT_BYTES = 576 * 1024  # the smallest events, of 19 bytes, grow by up to 7
 SHARED_BYTES = 1 << 20  # blocks for many readers end at multiples of it in a file
 SHARED_OUT_BYTES = SHARED_BYTES + 128 * 1024  # packets of one of them
 FREE_SHARED_MAX = 4  # of them that are kept for later
-SMALL = 32 * 1024  # bytes: fewer do not keep a whole buffer
+SMALL = 32 * 1024
 PAIRS_MAX = 64
 CHUNKS_MAX = 8192  # in a block, which ends there
 SEGMENTS_MAX = 64
@@ -38,7 +38,7 @@ SEQUENCE_MASK = 0xFF
 
 
 def pages_to_border(page_no: int, size: int = PAGES_PER_BLOCK) -> int:
-    """The pages of a block that begins on this one, so that blocks of all readers end at the same borders."""
+    """The pages of a block that begins here, so that blocks of all readers end at the same borders."""
     count = size - page_no % size
     return count if count >= size // 2 else count + size
 
@@ -69,12 +69,12 @@ class Workspace:
         return Sending(progress, self.vectors, rest)
 
     def gtids(self) -> tuple[Gtid, ...]:
-        """The last of each (domain, server) pair that was framed."""
+        """The last framed of each (domain, server) pair."""
         return noted_gtids(self.pairs.rows(self.state[Field.PAIRS]))
 
     @property
     def is_in_order(self) -> bool:
-        """The numbers of each pair have grown from group to group."""
+        """The numbers of each pair have grown."""
         return not self.state[Field.STEPS_BACK]
 
     def prepare(self, selection: Selection, sequence: int) -> None:
@@ -119,7 +119,7 @@ class Buffers:
         return page_memory(SHARED_OUT_BYTES if is_shared else OUT_BYTES)
 
     def room(self, size: int) -> tuple[Any, "Buffers | None"]:
-        """A buffer of this size, and the pool that it returns to; none for a large one."""
+        """A buffer, and the pool that it returns to; none for a large one."""
         return (self.take(), self) if size <= OUT_BYTES else (page_memory(size), None)
 
     def release(self, buffer: Any) -> None:

@@ -104,7 +104,6 @@ class ChangedBlocks(BlockMaker):
         return None
 
     def _make(self, packets: Packets, out: Any, state: Any) -> Changed | None:
-        """What a replica wants."""
         size, status = self._kernels.change_packets(packets.buffer, packets.size, state, NOTHING, kernel_roles(), out)
         return (size, int(state[ChangeOf.SEQUENCE])) if status == Status.DONE else None
 
@@ -141,7 +140,7 @@ def _state_of(selection: Selection, sequence: int) -> Any:
 
 
 class RepeatedBlocks(BlockMaker):
-    """Has another maker for each round; leaves large groups, and the begin and end of rounds, to the reference way."""
+    """Another maker for each round; large groups, and the begin and end of rounds, go the reference way."""
 
     def __init__(self, groups: RepeatedGroups, maker: BlockMaker, make: Callable[[], BlockMaker | None]) -> None:
         """`make` gives a maker for the round of `groups` whose blocks end between groups; `maker` is that of this

@@ -62,7 +62,6 @@ class ClassicPart(NamedTuple):
 
     @property
     def packet_left(self) -> int:
-        """Bytes before the next packet begins."""
         return self.fields[3] if self.is_inside_event else 0
 
     def __str__(self) -> str:
@@ -104,7 +103,6 @@ class ClassicBlocks(BlockMaker):
         )
 
     def _frame(self, at: Mark, selection: Selection, sequence: int, size: int) -> Block | None:
-        """Of the groups in about `size` bytes."""
         with self.buffers.workspace() as workspace:
             out = self.buffers.take()
             framing = ClassicFraming(self.groups, self.kernels, workspace, at, selection, sequence, out=out)
@@ -155,7 +153,7 @@ class ClassicBlocks(BlockMaker):
             yield ClassicPump(self, workspace, socket)
 
     def _may_part(self, at: Mark) -> bool:
-        """Whether parts of a long group may go out: of an open file only if all is there."""
+        """Whether parts of a long group may go out; of an open file only if all is there."""
         if not self.groups.window.is_in_use:
             return True
         with self.buffers.workspace() as workspace:
@@ -164,7 +162,6 @@ class ClassicBlocks(BlockMaker):
             return framing.has_advanced
 
     def _problem(self, at: ClassicPart) -> BrokenGroupError:
-        """The error in the rest of a group, as the reference finds it."""
         with self.groups.group_at(at.position) as group:
             try:
                 for _ in group.body:
@@ -210,7 +207,6 @@ class ClassicFraming(FileFraming):
         self._before = at
 
     def block(self, packets: Packets) -> Block:
-        """All that was framed, or skipped, with the packets still to be sent."""
         state, file_no = self.state, self._before.position.file_no
         offset, fields = self.place
         after: Mark = FramingState(LogPosition(file_no, offset))
@@ -251,7 +247,7 @@ class ClassicPump(BlockPump):
 
 
 def _to_border(at: Mark) -> int:
-    """The bytes of a block that begins here, so that those of all dumps end at the same borders."""
+    """The bytes of a block that begins here: those of all dumps end at the same borders."""
     count = BORDER_BYTES - at.position.offset % BORDER_BYTES
     return count if count >= BORDER_BYTES // 2 else count + BORDER_BYTES
 

@@ -1,4 +1,4 @@
-"""A group with a part out of band, framed node after node, never a whole node in memory; and the way to its commit."""
+"""A group with a part out of band, framed without holding a whole node; and the way to its commit."""
 
 import os
 import threading
@@ -47,7 +47,8 @@ NodeRow = Sequence[int]  # see NodeColumn
 
 class LargeGroup:
     """All that dumps inside one group share: its inline part, and the places of its nodes. Thread-safe. Raises
-    FormatError: references lead nowhere."""
+    FormatError: references lead nowhere.
+    """
 
     def __init__(self, disk: ReadDisk, group: StoredGroup, kernels: Kernels) -> None:
         for stream in group.streams:
@@ -74,19 +75,15 @@ class LargeGroup:
         return None if others or stream.first.file_no != stream.last.file_no else stream
 
     def nodes_from(self, number: int) -> list[NodeRow]:
-        """The node of a number from 1 on, and known ones after it."""
+        """From a number, 1 at least, with known ones after it."""
         self._find(number, only_cached=False)
         return self._nodes[number - 1 :]
 
     def frame(
         self, at: "PartState", selection: Selection, sequence: int, buffers: Buffers, wanted: BlockShape
     ) -> Block | None:
-        """None with `only_cached`: would wait.
-
-        Raises:
-            FormatError: nodes are damaged, or do not make up events.
-            DumpError: an event is larger than MariaDB sends.
-            StoreError: a file cannot be read.
+        """None with `only_cached`: would wait. Raises FormatError: nodes are damaged, or do not make up events;
+        DumpError: an event is larger than MariaDB sends; StoreError: a file cannot be read.
         """
         with buffers.workspace() as workspace:
             workspace.prepare(selection, sequence)
@@ -106,7 +103,7 @@ class LargeGroup:
     def _step(
         self, workspace: Workspace, at: "PartState", out: Any, *, only_cached: bool
     ) -> "tuple[PartState | None, bool]":
-        """Call a kernel once; returns the place after it, None at the end, and whether the output is full."""
+        """Call a kernel once; returns the place after it, None at the end; whether the output is full."""
         resume(workspace, at)
         state = workspace.state
         if at.node == 0:
@@ -155,7 +152,6 @@ class LargeGroup:
                 raise self._node_problem(node)
 
     def frame_inline(self, workspace: Workspace, at: "PartState", out: Any) -> bool:
-        """The rest of the inline part; whether all of it was framed."""
         return self._frame_data(workspace, at, out)[1] == Status.DONE
 
     def _frame_data(self, workspace: Workspace, at: "PartState", out: Any) -> tuple[int, int]:
@@ -163,7 +159,6 @@ class LargeGroup:
         return self._kernels.frame_bytes(data, at.place.offset, len(data), workspace.framing(out, NOTHING))
 
     def is_end(self, at: "PartState") -> bool:
-        """Whether a place is after the last node, with no event under way."""
         fields = at.fields
         is_open = fields[Field.EVENT_LEFT - FIRST_FIELD] or fields[Field.HEAD_HELD - FIRST_FIELD]
         return at.node > self.node_count and not is_open
@@ -174,7 +169,6 @@ class LargeGroup:
         return PartState(self, node, place, fields, head)
 
     def _find(self, number: int, *, only_cached: bool) -> FoundNode | None:
-        """The node of a number from 1 on; None after the last."""
         if number > self.node_count:
             return None
         if len(self._nodes) < number:
@@ -196,7 +190,6 @@ class LargeGroup:
             self._nodes += found
 
     def _search(self) -> Iterator[NodeRow]:
-        """The nodes after those that were found."""
         nodes_of = partial(_nodes_of, self._disk, self._out_of_band, self._kernels)  # without the group: no cycle
         return islice(chain.from_iterable(map(nodes_of, self._streams)), len(self._nodes), None)
 
@@ -212,7 +205,7 @@ class LargeGroup:
         return EventError(f"an event of {size} bytes")
 
     def _node_problem(self, node: FoundNode) -> RecordError:
-        """The error in a node, as the reference finds it."""
+        """As the reference finds it."""
         for _ in self._out_of_band.node_data(node.position):
             pass
         return RecordError(node.position, "an out-of-band record cannot be read")
@@ -242,7 +235,6 @@ class PartState(NamedTuple):
 
     @property
     def packet_left(self) -> int:
-        """Bytes before the next packet begins."""
         return self.fields[Field.PACKET_LEFT - FIRST_FIELD] if self.is_inside_event else 0
 
     def __str__(self) -> str:
@@ -251,7 +243,6 @@ class PartState(NamedTuple):
 
 
 def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator[NodeRow]:
-    """The first nodes of a stream, in the order of their data, as many as a kernel finds: those in one file."""
     file_no = stream.last.file_no
     if stream.first.file_no != file_no or max(stream.node_count, *stream.first, *stream.last) > NUMBER_MAX:
         return
@@ -278,7 +269,7 @@ def quick_nodes(disk: ReadDisk, stream: OobStream, kernels: Kernels) -> Iterator
 
 
 class _WouldWaitError(Exception):
-    """The bytes are not in memory."""
+    pass
 
 
 def resume(workspace: Workspace, at: PartState) -> None:
@@ -288,7 +279,6 @@ def resume(workspace: Workspace, at: PartState) -> None:
 
 
 def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, stream: OobStream) -> Iterator[NodeRow]:
-    """The reference finds those that the kernel does not."""
     count = 0
     for row in quick_nodes(disk, stream, kernels):
         count += 1
@@ -299,8 +289,9 @@ def _nodes_of(disk: ReadDisk, out_of_band: OutOfBandReader, kernels: Kernels, st
 
 
 class PassedRun:
-    """The way from where the out-of-band records begin to their commit record, for one dump. It is good only once all
-    its checksums were checked, in order, by a pump that sends it or by `check`. No group may begin on it."""
+    """The way from where the out-of-band records begin to their commit record, for one dump: good only once all its
+    checksums were checked, in order, by a pump that sends it or by `check`. No group may begin on it.
+    """
 
     def __init__(self, disk: ReadDisk, kernels: Kernels, buffers: Buffers, begin: FramingState, commit: int) -> None:
         """`commit` is the file offset of the commit record."""
@@ -313,8 +304,9 @@ class PassedRun:
         self._buffers = buffers
 
     def check(self, start: FramingState | None = None) -> None:
-        """Check the rest, or from the begin of a record on. Raises FormatError: it is damaged, or no way to a commit
-        record; StoreError: the file cannot be read."""
+        """Check the rest, or from a record on. Raises FormatError: it is damaged, or no way to a commit record;
+        StoreError: the file cannot be read.
+        """
         with self._buffers.workspace() as workspace:
             at = self.at if start is None else start
             rereads_left = REREADS
@@ -330,7 +322,6 @@ class PassedRun:
                 raise self._problem(at)
 
     def _step(self, workspace: Workspace, at: FramingState) -> tuple[FramingState, int]:
-        """Check some pages; returns the place after them, and why they end there."""
         (file_no, _), page_no = at.position, at.position.page_no
         target = memoryview(workspace.pages)[: pages_to_border(page_no) * PAGE_SIZE]
         size = self._disk.read_into(format_file_name(file_no), page_no * PAGE_SIZE, target, only_cached=False)

@@ -93,7 +93,7 @@ class _Renumbering:
 
 
 class _Leaving:
-    """Leaves out groups and events, or leaves them as they are."""
+    """Leaves out groups and events."""
 
     def __init__(
         self, stage: GroupTransform, kernels: Kernels, numbers: Any, judge: Callable[[TableName], int] | None
@@ -127,7 +127,7 @@ class _Leaving:
                 return None
 
     def _learn(self, packets: Packets, at: int) -> None:
-        """Note the verdict about the table of a TABLE_MAP event."""
+        """Note the verdict about the table of a TABLE_MAP."""
         assert self._judge is not None
         size = decode_event_header(memoryview(packets.buffer)[at:]).size
         event = bytes(memoryview(packets.buffer)[at : at + size])
@@ -150,7 +150,7 @@ class _Leaving:
         self._count += 1
 
     def _decide(self, packets: Packets, prefix: bytes, state: Any, out: Any) -> bool:
-        """Let the stage itself change the group that begins here; whether there was room."""
+        """Let the stage itself change the group here; whether there was room."""
         events, end = _group_at(packets, int(state[FilterField.READ_AT]), len(prefix))
         gtid, _ = decode_gtid(decode_event_header(events[0]), events[0])
         group = EventGroup(gtid=gtid, gtid_event=events[0], body=iter(events[1:]), start=LOG_START, end=LOG_START)
@@ -170,7 +170,6 @@ class _Leaving:
 
 
 def _group_at(packets: Packets, offset: int, prefix_size: int) -> tuple[list[bytes], int]:
-    """Its events, and where it ends."""
     data = memoryview(packets.buffer)
     events: list[bytes] = []
     while offset < packets.size:

@@ -45,16 +45,15 @@ BUDGET_BYTES = 16 << 20  # in one call of a pump: beside that a hop to a thread 
 
 
 class Framed(NamedTuple):
-    """Where some pages were framed, or skipped, to."""
-
     after: FramingState
     head: bytes
     is_stopped: bool = False  # by what comes next, not by the end of the pages
 
 
 class PageBlocks:
-    """The `BlockMaker` of `.ibb` files. Blocks of all dumps end where a group reaches over a border of
-    `PAGES_PER_BLOCK` pages, so they can be shared."""
+    """The `BlockMaker` of `.ibb` files. All dumps' blocks end where a group reaches over a border of `PAGES_PER_BLOCK`
+    pages, so they can be shared.
+    """
 
     def __init__(self, groups: PagedEventGroups, cache: BlockCache, kernels: Kernels, find_end: FindEnd) -> None:
         self.find_end = find_end
@@ -76,7 +75,7 @@ class PageBlocks:
         try:
             return self._identity_of(file_no, only_cached=only_cached)
         except (BlockingIOError, FormatError, StoreError):
-            return None  # gone, or begun again: the reference way says why, or waits
+            return None  # gone, or begun again: the reference way handles it
 
     def large_group(self, group: EventGroup) -> PartState | None:
         if not isinstance(group, StoredGroup):
@@ -128,14 +127,14 @@ class PageBlocks:
             return Block(NO_PACKETS, at, skipped.after, groups, skipped.head, is_stopped=skipped.is_stopped)
 
     def check_way(self) -> None:
-        """Check the rest of the way to the group that a pump sends, which now goes out in another way. Raises
-        FormatError, StoreError: as `PassedRun.check`."""
+        """Check the rest of the way to the group that a pump sends, which now goes another way. Raises FormatError,
+        StoreError: as `PassedRun.check`.
+        """
         if self.way is not None:
             self.check_part(self.way)
             self.way = None
 
     def check_part(self, way: PassedRun, start: FramingState | None = None) -> None:
-        """As `PassedRun.check`; no other dump takes a wrong way."""
         try:
             way.check(start)
         except Exception:
@@ -143,11 +142,11 @@ class PageBlocks:
             raise
 
     def known_way(self, at: FramingState, end: int) -> KnownWay:
-        """To the next large group, if a dump has found it; `end` as `KnownWays` takes it."""
+        """To the next large group, if found; `end` as `KnownWays` takes it."""
         return self.cache.ways.next_from(self._identity_of(at.position.file_no), at.position.offset, end)
 
     def begin_way(self, begin: FramingState, commit: int) -> None:
-        """A pump has found, where parts begin, the file offset of their commit record."""
+        """A pump has found, where parts begin, their commit record at this file offset."""
         self.way = PassedRun(self._disk, self.kernels, self.cache.buffers, begin, commit)
         self.cache.ways.note(self._identity_of(begin.position.file_no), KnownWay(begin.position.offset, commit))
 
@@ -160,7 +159,6 @@ class PageBlocks:
             pump.close()
 
     def open(self, file_no: int) -> int | None:
-        """A descriptor of a file; None if it cannot be read."""
         return self._disk.open(format_file_name(file_no))
 
     def _identity_of(self, file_no: int, *, only_cached: bool = False) -> Hashable:
@@ -190,7 +188,7 @@ class PageBlocks:
         sequence: int,
         wanted: BlockShape,
     ) -> Framed | None:
-        """A number of pages, or to a border; None if that goes no step."""
+        """To a number of pages, or a border; None if that goes no step."""
         (file_no, offset), page_no = at.position, at.position.page_no
         name, state = format_file_name(file_no), workspace.state
         count = SHORT_PAGES if wanted.is_short else pages_to_border(page_no)
@@ -216,14 +214,14 @@ class PageBlocks:
             if after == before:
                 if after != at or size < len(target) or count + PAGES_PER_BLOCK > PAGES_MAX:
                     break
-                count += PAGES_PER_BLOCK  # of a group that is longer
+                count += PAGES_PER_BLOCK
                 border = max(border, page_no + count)
             elif not wanted.is_shared:
                 break
         return None if after.position == at.position else Framed(after, head)
 
     def _skip_in(self, workspace: Workspace, at: FramingState, skips: Any, *, only_cached: bool) -> Framed | None:
-        """To a border, with a look at few pages first; None if that goes no step."""
+        """To a border, after a look at few pages; None if that goes no step."""
         (file_no, offset), page_no = at.position, at.position.page_no
         name, state = format_file_name(file_no), workspace.state
         end = file_end(self.find_end(), at.position)
@@ -249,7 +247,7 @@ class PageBlocks:
             before, after = after, workspace.framing_state(file_no, page_no)
             left = border - page_no
             is_over = size < len(target) or (end and page_no * PAGE_SIZE >= end)
-            if after == before:  # a group is longer
+            if after == before:
                 longest = min(left, PAGES_MAX)
                 page_count = 0 if is_over or longest <= page_count else longest
             else:
@@ -278,8 +276,6 @@ def _type_inside(page: Any) -> int:
 
 
 class OpenFile(NamedTuple):
-    """A pump reads it."""
-
     file_no: int
     descriptor: int
     progress: Any
@@ -338,7 +334,6 @@ class PagePump:
         self._maker.check_way()
 
     def _send_nodes(self, at: PartState, selection: Selection, sequence: int) -> Block | None:
-        """A group's parts in one file, from its begin or from a place in it on."""
         group, first = at.group, max(at.node, 1)
         way = self._way_of(at)
         ahead = group.nodes_from(first)
@@ -389,7 +384,7 @@ class PagePump:
         return Block(self._left(progress, rest), at, after)
 
     def _way_of(self, at: PartState) -> PassedRun | None:
-        """The way on which a group's parts lie, to be sent in that order; None if it was checked."""
+        """The way on which a group's parts lie, to be sent in that order, unless it was checked."""
         way, group = self._maker.way, at.group
         if way is None:
             return None
@@ -404,7 +399,7 @@ class PagePump:
         return None
 
     def _file_of(self, file_no: int) -> OpenFile | None:
-        """With a budget for one more call; None if it cannot be read."""
+        """With a budget for one more call, if it can be read."""
         if self._file is None or self._file.file_no != file_no:
             descriptor = self._maker.open(file_no)
             if descriptor is None:
@@ -418,6 +413,5 @@ class PagePump:
         return self._file
 
     def _left(self, progress: Any, rest: Any) -> Packets:
-        """What the socket did not take."""
         size = self._workspace.state[Field.OUT] = progress[Progress.REST]
         return framed_packets(rest, self._buffers, self._workspace.state, int(progress[Progress.FRAMED] - size))

@@ -31,14 +31,12 @@ EndPlace = tuple[int, LogPosition]  # the follower's generation, and a position
 
 @dataclass(slots=True, eq=False)
 class EndProbe:
-    """A worker thread looks at a place whether the log ends there; others rely on that."""
-
     place: EndPlace
     has_others: bool = False
 
 
 class SharedStep:
-    """The packets from one place to the next, for all dumps that wait there with the same `BlockSource.standing`."""
+    """The packets from one place to the next, for all dumps there with the same `BlockSource.standing`."""
 
     def __init__(
         self, block: Block, sequence: int, numbers: list[int], after: Hashable, probe: EndProbe | None
@@ -74,8 +72,9 @@ class SentSteps:
 
 
 def shared_step(blocks: Sequence[Block], sequence: int, after: Hashable, probe: EndProbe | None) -> SharedStep | None:
-    """Blocks that one dump has got, for others; None if each has to get them by itself. Raises DumpError: they do not
-    follow each other."""
+    """Blocks that one dump has got, for others, unless each has to get them itself. Raises DumpError: they do not
+    follow each other.
+    """
     if not 0 < sum(map(len, blocks)) <= BYTES_MAX:
         return None
     if any(block.begins_inside_group or block.ends_inside_group or block.before == block.after for block in blocks):
@@ -103,7 +102,7 @@ class SharedBlocks:
             self._cache.clear()
 
     def maker(self, groups: EventGroups, session: DumpSession) -> tuple[BlockMaker, BlockCache] | None:
-        """A maker of blocks from the files of these groups, and their cache; None if there can be none."""
+        """From the files of these groups, and their cache; None if there can be none."""
         files = files_of(groups)
         if files is None or (ready := kernels()) is None:
             return None
@@ -123,7 +122,7 @@ class SharedBlocks:
 
 
 def import_makers() -> None:
-    """Once there are kernels: else the first dump waits for that."""
+    """Once there are kernels: else the first dump waits."""
     for name in ("block_cache", "page_blocks", "classic_blocks"):
         importlib.import_module(f"ibbmaster.primary.streaming.{name}")
 

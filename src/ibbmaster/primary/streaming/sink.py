@@ -62,21 +62,19 @@ class SocketSink:
 
 
 def left_of(data: Buffer, sink: Sink, patience_ms: int = 0) -> bytes | None:
-    """Write data as `Sink.write`; returns the rest, or None. The rest is empty if the sink took all, and its socket did
-    not."""
+    """Write data as `Sink.write`; returns the rest, or None: empty if the sink took all, and its socket did not."""
     taken = sink.write(data, patience_ms) if len(data) else 0
     return None if taken == len(data) and sink.is_flushed else bytes(data[taken:])
 
 
 def is_writable(descriptor: int, patience_ms: int) -> bool:
-    """Whether a socket takes more within a time."""
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     return bool(poll.poll(patience_ms))
 
 
 class Stage(Protocol):
-    """Every block of one dump goes through it. Without one a dump pays nothing for it."""
+    """Every block of one dump goes through it, if there is one."""
 
     @property
     def only_counts(self) -> bool:
@@ -89,8 +87,7 @@ class Stage(Protocol):
         """Let a block continue: by `send`, as it is, later, in pieces, changed, or not at all. In its place send a
         `Block`, too: `plain_block(data, block.after)`. Raise `trio.BrokenResourceError` to cut the connection."""
 
-    def note_sent(self, size: int) -> None:
-        """Bytes were sent past it."""
+    def note_sent(self, size: int) -> None: ...
 
 
 class Stages:
@@ -118,7 +115,7 @@ class Stages:
 
 
 def made_stage(makers: Sequence[Callable[[Of], Stage | None]], of: Of) -> Stage | None:
-    """The stages of one dump as one; a maker may have none for it."""
+    """The stages of one dump as one."""
     stages = [stage for make in makers if (stage := make(of)) is not None]
     if len(stages) > 1:
         return Stages(stages)

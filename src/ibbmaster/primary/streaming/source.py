@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 REFERENCE_BYTES = 256 * 1024  # in one block of the reference way
 FIRST_BYTES = 16 * 1024  # in the first of them, which shall come soon
-FAR_BEHIND_BYTES = 128 * 1024  # a block of this size is not the last one
+FAR_BEHIND_BYTES = 128 * 1024  # a longer block is not the last one
 EMPTY_BLOCKS_MAX = 8  # without a packet, skipped in one call
 SKIPPED_BLOCKS_MAX = 32  # in one call: about 10 ms
 KNOWN_WAYS_MAX = 64  # in one call: each takes some 20 us
@@ -60,10 +60,9 @@ PUMPED_BYTES = 64 << 20  # in one visit of a thread, some 10 ms
 
 
 class BlockSource:
-    """The blocks of one dump, in order, whichever way makes them. One caller at a time.
-
-    Between calls the dump is at one mark, where the next block begins. Each block is compared with it, and by the
-    session with its own count: a group is never lost, sent twice, or begun inside another one.
+    """The blocks of one dump, in order, whichever way makes them, for one caller at a time. Between calls the dump is
+    at one mark. Each block is compared with it, and by the session with its own count: a group is never lost, sent
+    twice, or begun inside another one.
     """
 
     def __init__(self, groups: EventGroups, session: DumpSession, shared: SharedBlocks) -> None:
@@ -73,15 +72,15 @@ class BlockSource:
         self._session = session
         self._shared = shared
         self._at: Mark = FramingState(groups.position)
-        self._maker: BlockMaker | None = None  # once the kernels are ready
+        self._maker: BlockMaker | None = None
         self._cache: BlockCache | None = None
         self._reference_before = NOWHERE  # up to here: there is a group of a watched domain
         self._pieces: Iterator[Buffer] | None = None  # the rest of the group that goes the reference way
         self.probe: EndProbe | None = None  # others rely on it, while this dump looks whether the log ends
         self._begun: tuple[Gtid, ...] = ()  # groups that the reader does not know of yet
-        self._note: Callable[[], None] | None = None  # notes a way, for which the first block did not wait
-        self._groups_at_once = 0  # since a block was framed
-        self._is_first = True  # there was no block yet: the first one shall come soon
+        self._note: Callable[[], None] | None = None  # a way for which the first block did not wait
+        self._groups_at_once = 0
+        self._is_first = True  # no block yet: the first one shall come soon
         self._is_far_behind = False
         self._is_opening = True  # there was no answer yet
         self.opens_alone = False  # the opening of the stream is a block of its own
@@ -97,10 +96,9 @@ class BlockSource:
         self._groups.close()
 
     def next_block(self, generation: int, *, may_wait: bool) -> Block | None:
-        """The next packets, perhaps none; None: ask again in a worker thread, with `may_wait`.
-
-        `generation` is of the log's end, read before. What the session has queued goes out by itself and first, as it
-        belongs between the parts of a group; the opening goes with the first groups, if they are in memory.
+        """The next packets, perhaps none; None: ask again in a worker thread, with `may_wait`. `generation` is of the
+        log's end, read before. What the session has queued goes out by itself and first, as it belongs between the
+        parts of a group; the opening goes with the first groups, if they are in memory.
         """
         self.is_at_end = False
         self._note_way()
@@ -122,14 +120,15 @@ class BlockSource:
 
     @property
     def is_far_behind(self) -> bool:
-        """The last block was a full one, and not shared: then `pump` is worth a hop to a thread."""
+        """The last block was full, and not shared: `pump` is worth a hop to a thread."""
         if not self._is_far_behind or self._pieces is not None or self._session.has_data_to_send:
             return False
         return self._cache is not None and not self._cache.is_shared
 
     def pump(self, sink: Sink) -> tuple[Block, int]:
         """In a worker thread, send until something has to be decided, or much was sent. Returns what the socket did not
-        take, which goes out next, and how many bytes it took."""
+        take, which goes out next, and the size of what it took.
+        """
         self._is_far_behind = self.is_at_end = False
         rest, framed_bytes = plain_block(b"", self._at), 0
         maker, session, cache = self._maker, self._session, self._cache
@@ -165,7 +164,7 @@ class BlockSource:
 
     @property
     def standing(self) -> Hashable | None:
-        """Equal for dumps at the end of the log that get the same next but for packet numbers; None of one alone."""
+        """Equal for dumps at the end of the log that get the same next but for packet numbers; None: it is alone."""
         session, maker = self._session, self._maker
         if maker is None or self._at.is_inside_group or self._pieces is not None:
             return None
@@ -176,7 +175,7 @@ class BlockSource:
         return None if identity is None or selection is None else (identity, self._at, selection)
 
     def follow(self, steps: SentSteps, sequence: int) -> None:
-        """Continue after steps that went out; `sequence` is of the packet after them."""
+        """Continue after steps that went out; `sequence` is of the next packet."""
         with self._failures_reported():
             self._note_sent(sent_block([steps.block], sequence))
             self._is_first, self._groups_at_once = False, 0
@@ -206,7 +205,6 @@ class BlockSource:
         return self._queued()
 
     def _opening(self) -> Block:
-        """What opens the stream, and the first block after it, if the way there is in memory."""
         data = bytearray(self._session.data_to_send())
         maker = self._ready_maker()
         if maker is not None and self._session.limits:
@@ -217,7 +215,7 @@ class BlockSource:
         return self._queued(data)
 
     def look_ahead(self) -> None:
-        """Go the way to the first group that goes out, as far as it is in memory: a later dump knows it then."""
+        """Go to the first group that goes out, as far as memory has the way: a later dump knows it then."""
         maker = self._ready_maker()
         if maker is not None and self._session.limits:
             self._session.data_to_send()
@@ -225,7 +223,7 @@ class BlockSource:
                 self._opened(maker)
 
     def walk(self) -> Iterator[None]:
-        """As `look_ahead`, on to the end and step by step; for a worker thread."""
+        """As `look_ahead`, on to the end, step by step, in a worker thread."""
         maker = self._ready_maker()
         with self._failures_reported():
             while maker is not None and not self._session.is_finished:
@@ -240,7 +238,6 @@ class BlockSource:
                 yield
 
     def _opened(self, maker: BlockMaker) -> bytes:
-        """What goes out on the way to what the maker can frame."""
         data = b""
         for _ in range(OPENING_STEPS):
             begun = self._begun_block(maker)
@@ -250,7 +247,7 @@ class BlockSource:
         return data
 
     def _begun_block(self, maker: BlockMaker) -> Block | None:
-        """Go from the begin of a dump or a file to what the maker can frame, if all of it is in memory."""
+        """Go from the begin of a dump or a file to what the maker can frame, as far as memory has it."""
         groups, before = self._cached_groups, self._at
         if groups is None or self._session.is_finished or before.is_inside_group:
             return None
@@ -313,11 +310,9 @@ class BlockSource:
 
     @property
     def _may_frame(self) -> bool:
-        """No group of a watched domain is near."""
         return self._at.is_inside_group or self._at.position >= self._reference_before
 
     def _found_block(self, maker: BlockMaker, selection: Selection, *, only_cached: bool) -> Block | None:
-        """From the cache if it is there."""
         at, sequence, cache = self._at, self._session.sequence, self._cache
         key = self._key(maker, at, selection, only_cached=only_cached)
         if key is None or cache is None:
@@ -339,7 +334,7 @@ class BlockSource:
         return identity, at, selection, self._cache.is_shared or self._are_long
 
     def _go_behind(self, block: Block) -> None:
-        """Raises DumpError: a block does not begin here; PositionPurgedError: the log was reset."""
+        """Raises DumpError: the block does not begin here; PositionPurgedError: the log was reset."""
         check_continues(block, self._at)
         files = self._files
         assert files is not None
@@ -360,7 +355,7 @@ class BlockSource:
             files.continue_at(block.end, ())
 
     def _keep_way(self, maker: BlockMaker, whole: Block, *, only_cached: bool) -> None:
-        """Let others go to the commit of a large group in one step: the way has no packets."""
+        """Let others go to the commit of a large group in one step, without packets."""
         if len(whole) or whole.gtids or whole.stored_gtids:
             return
         key = self._key(maker, whole.before, self._session.selection, only_cached=only_cached)
@@ -368,14 +363,12 @@ class BlockSource:
             self._cache.keep(key, self._session.sequence, whole)
 
     def _join_group(self, maker: BlockMaker) -> None:
-        """Go into the next group if another dump is in it, which has found its parts."""
         known = None if self._at.is_inside_group else maker.known_group(self._at)
         if known is not None and known[0].domain_id not in self._session.watched_domain_ids:
             self._session.begin_group()
             self._begun, self._at = (known[0],), known[1]
 
     def _begin_large_group(self, maker: BlockMaker, group: EventGroup) -> bool:
-        """Frame a group in parts from now on; False if it need not be, or something has to be decided."""
         mark = None if self._session.selection_of(group) is None else maker.large_group(group)
         if mark is None:
             return False
@@ -387,7 +380,7 @@ class BlockSource:
 
     @contextlib.contextmanager
     def _pump_of(self, maker: BlockMaker, sink: Sink) -> Iterator[BlockPump]:
-        """Straight from the files, if packets go to the socket unchanged; else blocks are long."""
+        """Straight from the files, if packets go out unchanged; else blocks are long."""
         if sink.descriptor is not None:
             with maker.pump(sink.descriptor) as pump:
                 yield pump
@@ -399,7 +392,6 @@ class BlockSource:
             self._are_long = False
 
     def _pumped_block(self, pump: BlockPump, selection: Selection) -> Block | None:
-        """What a socket did not take; None where nothing could be framed."""
         assert self._files is not None
         self._files.check_log()
         self._check_position()
@@ -411,7 +403,6 @@ class BlockSource:
         return block
 
     def _note_sent(self, block: Block) -> None:
-        """Continue after a block that went out already."""
         failure = None
         try:
             self._go_behind(block)
@@ -425,7 +416,7 @@ class BlockSource:
             self._end(failure)
 
     def _block_to_pump(self, maker: BlockMaker, pump: BlockPump) -> Block | None:
-        """A block that no pump makes, or none where a large group begins."""
+        """A block that no pump makes, but not where a large group begins."""
         commit = pump.commit_ahead(self._at)
         if commit is not None:
             return self._block_ahead(maker, pump, commit)
@@ -443,7 +434,7 @@ class BlockSource:
         return None
 
     def _block_ahead(self, maker: BlockMaker, pump: BlockPump, commit: LogPosition) -> Block | None:
-        """As `_block_to_pump`, of a large group committed there; if it cannot begin, its way is checked."""
+        """As `_block_to_pump`, of a large group committed there; if it cannot begin, check its way."""
         self._go_behind(Block(NO_PACKETS, self._at, FramingState(commit), head=b""))
         self._session.receive_skipped((), commit)
         group, is_begun = None, False
@@ -461,7 +452,6 @@ class BlockSource:
     # The reference way
 
     def _read_groups(self, data: bytearray, maker: BlockMaker | None, generation: int) -> None:
-        """Append the packets of group after group, as the session decides."""
         groups_left = GROUPS_BEFORE_KERNELS if maker is None else GROUPS_MAX
         tries_left = SKIP_TRIES
         bytes_max = FIRST_BYTES if maker is None and self._is_first else REFERENCE_BYTES
@@ -520,7 +510,6 @@ class BlockSource:
     def _keep_to_note(
         self, maker: BlockMaker, skipped: list[Block], limits: tuple[Gtid, ...] = (), *, only_cached: bool
     ) -> None:
-        """Have a way noted, once the block after it is out."""
         before = skipped[0].before
         identity = None if before == skipped[-1].after else maker.identity(before, only_cached=only_cached)
         if identity is not None:
@@ -529,7 +518,7 @@ class BlockSource:
             self._note = partial(self._cache.skips.note, (identity, before), skipped, limits)
 
     def _note_way(self) -> None:
-        """Let replicas that begin here later take this way to their places in one step."""
+        """Let replicas that begin here later take this way in one step."""
         note, self._note = self._note, None
         if note is not None:
             note()
@@ -537,7 +526,7 @@ class BlockSource:
     def _skipped_block(
         self, maker: BlockMaker, limits: tuple[Gtid, ...], *, only_cached: bool
     ) -> tuple[Block | None, bool]:
-        """The next groups to skip, as far as another replica has gone or a step further, and whether that is known."""
+        """The next groups to skip, as far as another replica has gone or a step further; whether that is known."""
         at, cache = self._at, self._cache
         identity = maker.identity(at, only_cached=only_cached)
         if identity is None or cache is None:
@@ -548,7 +537,6 @@ class BlockSource:
         return maker.skip(at, limits, only_cached=only_cached), False
 
     def _next_group(self) -> EventGroup | None:
-        """While no other is under way."""
         self._session.check_position(self._groups.position)
         assert self._pieces is None
         assert not self._session.is_inside_group, "the rest of a group would be lost"
@@ -563,7 +551,6 @@ class BlockSource:
             self._at = FramingState(self._groups.position)
 
     def _check_position(self) -> None:
-        """Whether reading continues where the last block or group ended."""
         if self._at.is_inside_group:
             return
         try:
@@ -575,7 +562,7 @@ class BlockSource:
 
     @contextlib.contextmanager
     def _failures_reported(self) -> Iterator[None]:
-        """Let the session end the dump when reading fails; what was produced before stays."""
+        """The session ends the dump when reading fails; what was produced before stays."""
         try:
             yield
         except BrokenGroupError as broken:
@@ -594,13 +581,11 @@ class BlockSource:
         self.is_at_end = True
 
     def _queued(self, data: bytes | bytearray = b"") -> Block:
-        """What was read, and then what the session has queued."""
         return plain_block(data + self._session.data_to_send(), self._at)
 
     # The end of the log
 
     def _is_known_end(self, generation: int) -> bool:
-        """The log ended here when it last grew, or another dump is looking there."""
         if self._at.is_inside_group:
             return False
         place = generation, self._at.position
@@ -612,11 +597,10 @@ class BlockSource:
         return self._shared.known_end == place
 
     def _begin_probe(self, generation: int) -> None:
-        """Let others rely on this dump's look; inside a group there is more to come."""
+        """Others rely on this dump's look; inside a group there is more to come."""
         if not self._at.is_inside_group:
             self.probe = self._shared.probe = EndProbe((generation, self._at.position))
 
 
 def _behind_begins(block: Block) -> LogPosition:
-    """After the groups that begin in a block."""
     return block.begin._replace(offset=block.begin.offset + 1) if block.ends_inside_group else block.end

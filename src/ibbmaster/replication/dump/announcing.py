@@ -45,9 +45,10 @@ def opening_format_description(
 
 def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes:
     """The first event of a file for a replica that has read part of it: `created` is 0, so temporary tables stay. Where
-    the replica begins inside the file, the event does not count for its position. In a file without checksums the event
+    the replica begins inside the file, the event does not count for its position. Without checksums in the file it
     keeps its old one, which nothing reads, as at a primary. Source: MariaDB 10.11, sql_repl.cc,
-    send_format_descriptor_event()."""
+    send_format_descriptor_event().
+    """
     changed = bytearray(event)
     changed[CREATED_OFFSET : CREATED_OFFSET + CREATED_SIZE] = bytes(CREATED_SIZE)
     if is_inside_file:
@@ -58,13 +59,13 @@ def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes
 
 
 def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """The file that a replica reads. Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
+    """Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
     value, flags = Rotate(file_name=file_name, position=position), EventFlag.ARTIFICIAL
     return encode_rotate(value, server_id=server_id, flags=flags, with_checksum=with_checksum)
 
 
 def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """The news that nothing has happened. Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
+    """Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
     value = Heartbeat(file_name=file_name, position=max(position, POSITION_MIN))
     return encode_heartbeat(value, server_id=server_id, with_checksum=with_checksum)
 
@@ -84,7 +85,6 @@ class Announcements:
     queued: bytearray = field(default_factory=bytearray)
 
     def event(self, event: bytes) -> None:
-        """Queue an event as it is."""
         self.queued += self.framer.frame_event(event)
 
     def rotate(self, position: int, *, with_checksum: bool) -> None:
@@ -97,13 +97,11 @@ class Announcements:
         return rule is OpeningRotate.EVERYBODY or (rule is OpeningRotate.OLD_REPLICAS and is_old)
 
     def opening_rotate(self) -> None:
-        """Say which file the stream begins with, to those who get that."""
         if self._opens_with_rotate:
             position = self.request.file_position if self.request.position is None else FIRST_POSITION
             self.rotate(position, with_checksum=self.request.wants_rotate_checksum)
 
     def opening(self) -> None:
-        """Open a stream that does not begin like a file."""
         self.event(self._format_description(timestamp=self.opening_timestamp, flags=EventFlag.ARTIFICIAL))
         if self.profile.opens_with_gtid_list:
             self.gtid_list()
@@ -113,8 +111,9 @@ class Announcements:
         return len(self._format_description())
 
     def gtid_list(self, *, is_until_reached: bool = False) -> None:
-        """Say what was logged up to here; one bit says that the replica's UNTIL is reached. Source: MariaDB 12.3,
-        sql_repl.cc, fake_gtid_list_event()."""
+        """Say what was logged up to here; one bit tells of a reached UNTIL. Source: MariaDB 12.3, sql_repl.cc,
+        fake_gtid_list_event().
+        """
         listed = GtidList(gtids=tuple(self.state), flags=FLAG_UNTIL_REACHED if is_until_reached else 0)
         log_pos = self.rewriter.position & LOG_POS_MASK if self.profile.rotates_with_files else 0
         of_us = {"server_id": self.server_id, "flags": EventFlag.ARTIFICIAL}
@@ -160,7 +159,6 @@ class Announcements:
         self._rewritten(encode_binlog_checkpoint(self.file_name, server_id=server_id, timestamp=timestamp))
 
     def where(self) -> str:
-        """The place of the last event, as a traditional primary puts it after its errors."""
         first = self.request.file_name or "."
         name, rewriter = self.file_name, self.rewriter
         return (
@@ -179,7 +177,7 @@ class Announcements:
         )
 
     def _rewritten(self, event: bytes) -> None:
-        """Queue an event with position and checksum of a traditional file, unless the replica does not get it."""
+        """As in a traditional file, unless the replica does not get it."""
         rewritten = self.rewriter.rewrite(event, is_between_groups=True)
         if rewritten is not None:
             self.event(rewritten)

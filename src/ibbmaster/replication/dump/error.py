@@ -45,13 +45,14 @@ class DumpError(IbbMasterError):
         return Err(code=self.code, sqlstate=self.sqlstate, text=self.text + _in_brackets(self.advice))
 
     def with_place(self, place: str) -> "DumpError":
-        """With a place in the log after its text, as a traditional primary says it."""
+        """As a traditional primary says it."""
         return DumpError(self.text + place, self.explanation, self.code, self.sqlstate, self.advice)
 
 
 def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError:
-    """The answer to a replica whose binlog cannot be read on: damage is fatal to it too. After MariaDB's words it names
-    the place of the damage, or else `group_place`, that of the group around it."""
+    """Damage is fatal to the replica too. After MariaDB's words it names the place of the damage, or else
+    `group_place`, that of the group around it.
+    """
     if isinstance(cause, DumpError):
         return cause
     if isinstance(cause, PositionPurgedError):

@@ -1,5 +1,6 @@
-"""From the bytes of a group to packets, in bounded memory. Events of up to `EVENT_HELD_MAX` bytes are collected, and
-many go out in one piece; larger ones pass through."""
+"""From the bytes of a group to packets, in bounded memory: events of up to `EVENT_HELD_MAX` bytes are collected, and
+many go out in one piece; larger ones pass through.
+"""
 
 import struct
 import zlib
@@ -38,8 +39,7 @@ class FramedBlock(Protocol):
     def framed_bytes(self) -> int: ...
 
     @property
-    def sequence_after(self) -> int:
-        """Of the packet that comes next."""
+    def sequence_after(self) -> int: ...
 
     @property
     def begin(self) -> LogPosition: ...
@@ -69,8 +69,6 @@ class FramedBlock(Protocol):
 
 
 class EventFramer:
-    """Numbers and frames everything that one dump sends."""
-
     def __init__(self, rewriter: Rewriter, *, has_semi_sync: bool) -> None:
         self._rewriter = rewriter
         self._prefix = EVENT_STATUS + (SEMI_SYNC_HEADER if has_semi_sync else b"")
@@ -80,31 +78,29 @@ class EventFramer:
 
     @property
     def selection(self) -> Selection | None:
-        """How others can frame events; None if only this framer can."""
+        """For others, if events can be framed elsewhere."""
         return self._rewriter.selection(self._prefix)
 
     @property
     def sequence(self) -> int:
-        """Of the next packet."""
         return self._packets.sequence
 
     def note_framed(self, block: FramedBlock) -> None:
-        """Continue after a block that was framed by `selection`."""
         self.size_sent += block.framed_bytes
         self._packets.sequence = block.sequence_after
         self.is_inside_event = block.is_inside_event
 
     def frame_payload(self, payload: bytes) -> bytes:
-        """An answer that is no event: EOF or ERR."""
         return self._count(self._packets.frame(payload))
 
     def frame_event(self, event: bytes) -> bytes:
         return self._count(self._packets.frame(self._prefix + event))
 
     def frame_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> Iterator[Buffer]:
-        """The packets of a whole group, whose body may be cut anywhere; each is good until the next one is asked for.
-        Raises DumpError: an event is larger than MariaDB sends, or the replica asks for an offset inside it;
-        EventError: the bytes do not divide into events."""
+        """Yields the packets of a whole group, whose body may be cut anywhere; each is good until the next. Raises
+        DumpError: an event is larger than MariaDB sends, or the replica asks for an offset inside it; EventError: the
+        bytes do not divide into events.
+        """
         if self._rewriter.counts_borders:
             self._rewriter.begin_group(gtid_flags(gtid_event))
         pieces: list[Buffer] = [gtid_event]
@@ -183,7 +179,7 @@ def divide_events(data: bytes) -> list[bytes]:
 
 
 def _whole_events(data: bytes, size_max: int) -> tuple[list[bytes], int]:
-    """Up to an event that is cut or larger than `size_max`, whose offset is returned."""
+    """Up to an event that is cut or larger than `size_max`; also returns its offset."""
     events = []
     offset, end = 0, len(data)
     unpack_size = _SIZE.unpack_from
@@ -198,8 +194,6 @@ def _whole_events(data: bytes, size_max: int) -> tuple[list[bytes], int]:
 
 
 class _Source:
-    """The bytes of pieces, in other pieces."""
-
     def __init__(self, pieces: Iterator[Buffer]) -> None:
         self._pieces = pieces
         self._rest = memoryview(b"")  # of the current piece

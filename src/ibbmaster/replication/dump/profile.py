@@ -1,5 +1,4 @@
-"""The differences between the primaries that we can emulate, as data. No other module asks for the name of a
-profile."""
+"""The differences between the primaries that we emulate, as data. No other module asks for the name of a profile."""
 
 from __future__ import annotations
 
@@ -17,8 +16,6 @@ _VERSION = re.compile(r"([0-9]+)\.[0-9]+\.[0-9]+[!-~ ]*", re.ASCII)
 
 
 class LogPosRule(enum.Enum):
-    """Events that carry their end position."""
-
     STORED = "what the log holds; in an engine binlog that is 0"
     EVERY = "every event"
     GROUP_BORDERS = "GTID events, those that end a group, and those between groups"
@@ -27,7 +24,7 @@ class LogPosRule(enum.Enum):
 
 
 class OpeningRotate(enum.Enum):
-    """Clients that get a file name before everything else, by an artificial ROTATE."""
+    """Clients that get a file name before all else, by an artificial ROTATE."""
 
     OLD_REPLICAS = "registered replicas from before 12.3, whose parallel workers crash without one"
     EVERYBODY = "everybody"
@@ -64,18 +61,19 @@ class Profile:
     same_server_id_text: str
 
     def of_files(self, checksum_algorithm: ChecksumAlgorithm) -> Profile:
-        """For a log of traditional files whose last one has events with such checksums."""
+        """For a log of traditional files whose last one has such checksums."""
         if not self.rotates_with_files:
             return self
         return replace(self, sends_files=True, event_checksum=checksum_algorithm, log_pos_rule=LogPosRule.STORED)
 
     def made_of_files(self, checksum_algorithm: ChecksumAlgorithm) -> Profile:
-        """For a stream made of such a log: its events end as those of the files."""
+        """For a stream made of such a log, which keeps its checksums."""
         return replace(self, event_checksum=checksum_algorithm) if self.rotates_with_files else self
 
     def with_version(self, text: str) -> Profile:
-        """The same kind of primary under another version. Raises ConfigurationError: the text is no version, or does
-        not fit into a FORMAT_DESCRIPTION."""
+        """The same primary under another version. Raises ConfigurationError: the text is no version, or does not fit
+        into a FORMAT_DESCRIPTION.
+        """
         match = _VERSION.fullmatch(text)
         if match is None or len(text) >= SERVER_VERSION_SIZE:
             raise ConfigurationError(

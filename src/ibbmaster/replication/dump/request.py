@@ -40,8 +40,9 @@ _GTID_LIST = re.compile(r"(?:[ \t]*[0-9]{1,20}(?:-[ \t]*[0-9]{1,20}){2}(?:,(?!$)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpRequest:
-    """Everything that steers a dump. With `position` None the replica asks by file and offset, without `until`;
-    otherwise `file_name` and `file_position` mean nothing. `capability`: 0 to 5, each including the lower ones."""
+    """All that steers a dump. With `position` None the replica asks by file and offset, without `until`; else
+    `file_name` and `file_position` mean nothing. `capability`: 0 to 5, each including the lower ones.
+    """
 
     replica_server_id: int
     file_name: str = ""  # '': the oldest
@@ -64,14 +65,13 @@ class DumpRequest:
     is_registered: bool = False  # COM_REGISTER_SLAVE came before: a replica, and not a tool
 
     def leaves_out(self, domain_id: int) -> bool:
-        """Whether the replica ignores its place in a domain."""
         return domain_id in self.ignored_domain_ids or (
             self.wanted_domain_ids is not None and domain_id not in self.wanted_domain_ids
         )
 
     @property
     def position_advice(self) -> str:
-        """Where a dump by file and offset can begin, if what SHOW prints is no place in the stream."""
+        """Where a dump by file and offset can begin, if SHOW prints no place in the stream."""
         if not self.file_name.endswith(".ibb"):
             return ""
         return (
@@ -88,9 +88,10 @@ def dump_request(
     skip_replication: bool = False,
     is_registered: bool = False,
 ) -> DumpRequest:
-    """`variables` are the session's user variables by lower-case name, without `@`. `skip_replication` is the system
-    variable of that name. Raises DumpError: a GTID list cannot be read, or is missing where it is needed. Source:
-    MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send()."""
+    """`variables`: the session's user variables by lower-case name; `skip_replication`: the system variable. Raises
+    DumpError: a GTID list cannot be read, or is missing where it is needed. Source: MariaDB 12.3, sql_repl.cc,
+    init_binlog_sender() and mysql_binlog_send().
+    """
     from ibbmaster.replication.wire.command import (
         DumpFlag,  # who only looks where a dump would begin parses no commands
     )
@@ -128,8 +129,7 @@ def dump_request(
 
 
 def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int] | None:
-    """As replicas since 13.1 send those of CHANGE MASTER; None without any. Raises DumpError: the variable holds
-    something else."""
+    """As replicas since 13.1 send those of CHANGE MASTER. Raises DumpError: the variable holds something else."""
     text = _text(variables.get(name)).strip(" ()")
     if not text:
         return None
@@ -143,8 +143,9 @@ def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int]
 
 
 def check_variable(name: str, value: UserValue) -> DumpError | None:
-    """Why a user variable cannot have this value. A real primary tells only its replica, when the dump begins; of a
-    heartbeat period below 0 it makes one of centuries."""
+    """Why a user variable cannot have this value. A real primary tells only its replica, when the dump begins; it takes
+    a negative heartbeat period for centuries.
+    """
     try:
         if name in ("slave_connect_state", "slave_until_gtid"):
             _gtid_list({name: value}, name)
@@ -173,8 +174,9 @@ def _position_required(command: BinlogDump, code: int) -> DumpError:
 
 
 def _has_forgotten(variables: Mapping[str, UserValue]) -> bool:
-    """Whether a replica follows by GTID but its variables are lost: its client library connected again in the dialog.
-    When the replica itself connects again, it sends all of them."""
+    """Whether a replica follows by GTID but its variables are lost: its client library connected again in the dialog. A
+    replica that connects again itself sends all.
+    """
     return "mariadb_slave_capability" not in variables or "slave_gtid_strict_mode" in variables
 
 
@@ -192,7 +194,6 @@ def _gtid_list(variables: Mapping[str, UserValue], name: str) -> GtidPosition | 
 
 
 def _parse_gtid_list(text: str) -> GtidPosition:
-    """Raises GtidError, DuplicateDomainError."""
     if not _GTID_LIST.fullmatch(text):
         raise GtidError(f"{text[:80]!r} is not a list of GTIDs: expected domain-server-seqno,… without spaces")
     return GtidPosition.parse(text)

@@ -1,7 +1,9 @@
-"""Each event on its way to one replica: left out, replaced, or passed on with its new header. The filters have
-MariaDB's order: ANNOTATE_ROWS that were not requested, GTID events and events between groups that the replica does not
-know, marked events."""
+"""Each event on its way to one replica: left out, replaced, or passed on with its new header. Filters in MariaDB's
+order: ANNOTATE_ROWS that were not requested, GTID events and events between groups that the replica does not know,
+marked events.
+"""
 
+#: Each event goes out as it is, or not at all.
 import enum
 import struct
 import zlib
@@ -72,16 +74,15 @@ class LogPositions(NamedTuple):
 
 
 class Made(NamedTuple):
-    """How events become those of a traditional file."""
-
     log_pos_rule: LogPosRule
     has_checksums: bool
 
 
 class Selection(NamedTuple):
-    """Which events of a log go out, each after `prefix`. They go out as in an engine binlog; with `is_stored` as in a
-    traditional file, BINLOG_CHECKPOINT between groups too; with `made` as in a file made of them. In both of these
-    cases their `log_positions` are counted."""
+    """Which events of a log go out, each after `prefix`: as in an engine binlog; with `is_stored` as in a traditional
+    file, BINLOG_CHECKPOINT between groups too; with `made` as in a file made of them. In the latter two `log_positions`
+    are counted.
+    """
 
     leaves_out_annotate: bool
     leaves_out_marked: bool
@@ -91,18 +92,18 @@ class Selection(NamedTuple):
     made: Made | None = None
 
     def behind(self, log_positions: LogPositions | None) -> "Selection":
-        """After a block that ends at these positions."""
         return self._replace(log_positions=log_positions)
 
 
 class Rewriter:
     """The rules of one dump, and its place in the file. `position` is that of the next event in a traditional file made
-    of what passes here. Events before `send_from` in the first file are left out."""
+    of what passes. Events before `send_from` in the first file are left out.
+    """
 
     def __init__(self, request: DumpRequest, profile: Profile, *, send_from: int = 0) -> None:
         self._sends_files = profile.sends_files
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32 and not profile.sends_files
-        self._trailer_size = CHECKSUM_SIZE if self._has_checksums else 0  # that an event gets
+        self._trailer_size = CHECKSUM_SIZE if self._has_checksums else 0
         self._stored_size = 0  # of the checksum that an event has
         self._log_pos_rule = profile.log_pos_rule
         self._actions = _actions(request)
@@ -115,7 +116,7 @@ class Rewriter:
         self.position = FIRST_POSITION
         self.last_position = FIRST_POSITION  # of the event seen last
         self._replaces_none = request.capability >= CAPABILITY_GTID
-        #: Each event goes out as it is, or not at all.
+        # Each event goes out as it is, or not at all.
         self.only_selects = (
             not self._has_checksums
             and self._log_pos_rule is LogPosRule.STORED
@@ -130,7 +131,7 @@ class Rewriter:
         self._selections: dict[bytes, Selection] = {}  # by prefix, where positions are not counted
 
     def begin_stored_file(self, size: int, *, has_checksums: bool) -> None:
-        """Count on after the first event of a file, which has this size; the next ones are as the file has them."""
+        """Count on after the first event of a file, of this size; the next are as the file has them."""
         self.last_position, self.position = FIRST_POSITION, FIRST_POSITION + size
         self._stored_size = CHECKSUM_SIZE if has_checksums else 0
 
@@ -138,11 +139,10 @@ class Rewriter:
         self.position = position
 
     def read_header_at(self, position: int, size: int = EVENT_HEADER_SIZE) -> None:
-        """Count nothing but bytes that should be an event's header."""
+        """Count nothing but the bytes of an event's header."""
         self.last_position, self.position = position, position + size
 
     def begin_file(self, format_description: bytes) -> None:
-        """Count from the head of a file that begins with this event."""
         self.last_position = FIRST_POSITION
         self.position = FIRST_POSITION + len(format_description)
         self._check_send_from(FIRST_POSITION)
@@ -152,7 +152,7 @@ class Rewriter:
         self._boundary = GroupBoundary(gtid_flags)
 
     def selection(self, prefix: bytes) -> Selection | None:
-        """The same rules for other senders; None where they are more than a choice."""
+        """The same rules for other senders; None if they are more than a choice."""
         if not self._replaces_none or self.position < self.send_from:
             return None
         if (known := self._selections.get(prefix)) is not None:
@@ -170,12 +170,10 @@ class Rewriter:
         return selection
 
     def go_to(self, log_positions: LogPositions | None) -> None:
-        """Count on where another sender stopped that passed events by `selection`."""
         if log_positions is not None:
             self.position, self.last_position = log_positions
 
     def select(self, events: list[bytes]) -> list[bytes]:
-        """`rewrite` for many events at once where `only_selects` is true: the serving path."""
         if self._leaves_out_annotate:
             events = [event for event in events if event[TYPE_OFFSET] != EventType.ANNOTATE_ROWS]
         if self._leaves_out_marked:
@@ -245,7 +243,6 @@ class Rewriter:
         return self._log_pos_rule is LogPosRule.EVERY
 
     def _advance(self, size: int) -> bool:
-        """Whether the event lies at or after the place where the replica wants to begin."""
         self.last_position = self.position
         self.position += size + self._trailer_size
         return self._check_send_from(self.last_position)
@@ -305,8 +302,9 @@ def begin_for(header: EventHeader) -> bytes | None:
 
 def dummy_for(header: EventHeader) -> bytes | None:
     """The beginning of an event without effect, in the place and of the size of any other; None if that is too small.
-    The caller adds the blanks up to `header.size`, which may be many. Source: MariaDB 12.3, log_event_server.cc,
-    Query_log_event::dummy_event()."""
+    The caller adds blanks up to `header.size`. Source: MariaDB 12.3, log_event_server.cc,
+    Query_log_event::dummy_event().
+    """
     if header.size < USER_VAR_SIZE_MIN:
         return None
     if header.size < QUERY_SIZE_MIN:  # no room for a QUERY: set a user variable to NULL

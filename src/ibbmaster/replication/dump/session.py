@@ -38,7 +38,7 @@ class SessionState(Enum):
     FINISHED = "finished"
 
 
-CALLS: dict[SessionState, set[str]] = {state: set() for state in SessionState}  # what may be called in which state
+CALLS: dict[SessionState, set[str]] = {state: set() for state in SessionState}
 _STARTED = (SessionState.BETWEEN, SessionState.INSIDE, SessionState.FINISHED)
 _OPEN = (SessionState.BETWEEN, SessionState.INSIDE)
 _WHOLE = (SessionState.BETWEEN, SessionState.FINISHED)
@@ -103,12 +103,10 @@ class DumpSession:
         started_at: int = 0,
         opening_timestamp: int = 0,
     ) -> None:
-        """Prepare a dump that reads from `position` on.
-
-        `start_state` holds what was logged before it, `current_state` returns what is logged now, `file_name` the name
-        of a file. The opening ROTATE says `announced_file_name` (see `start.opening_file_name`), by default that of the
-        file. `started_at`, in seconds since 1970, stamps the head of a traditional file, `opening_timestamp` the
-        artificial FORMAT_DESCRIPTION of any other stream.
+        """Prepare a dump that reads from `position` on. `start_state` holds what was logged before it, `current_state`
+        returns what is logged now. The opening ROTATE says `announced_file_name` (see `start.opening_file_name`), by
+        default that of the file. `started_at`, in seconds since 1970, stamps the head of a traditional file,
+        `opening_timestamp` the artificial FORMAT_DESCRIPTION of any other stream.
         """
         self._request = request
         self._profile = profile
@@ -175,8 +173,9 @@ class DumpSession:
 
     @_only(*_WHOLE)
     def receive_group(self, group: EventGroup) -> Iterator[Buffer]:
-        """The packets of a group, if it is wanted, and of what has to be said before and after it. A piece is good
-        until the next one is asked for. An unreadable group ends the dump with an error packet."""
+        """Yields the packets of a group, if it is wanted, and of what has to be said before and after it. A piece is
+        good until the next. An unreadable group ends the dump with an error packet.
+        """
         if self.is_finished:
             return iter(())
         self.is_inside_group = True
@@ -186,8 +185,7 @@ class DumpSession:
 
     @_only(*_OPEN)
     def check_position(self, position: LogPosition) -> None:
-        """Raises DumpError: a reader does not read on where the last one ended, so something would be lost or come
-        twice."""
+        """Raises DumpError: a reader does not go on where the last one ended: something would be lost or come twice."""
         if position != self._position:
             raise not_continuous(self._named(self._position), self._named(position))
 
@@ -203,13 +201,13 @@ class DumpSession:
 
     @property
     def makes_events(self) -> bool:
-        """The events that go out are those of a traditional file, made of those of the log."""
         return self._rewriter.makes_events
 
     @property
     def selection(self) -> Selection | None:
-        """How others may frame groups from here on, except those of `watched_domain_ids`, and report them by
-        `receive_block`; None if they may not."""
+        """How others may frame groups from here on, but those of `watched_domain_ids`, and report them by
+        `receive_block`; None if they may not.
+        """
         if not self._is_in_announced_file or self.is_finished or self._skipping.watched_domain_ids is None:
             return None
         if not self.is_inside_group:
@@ -229,7 +227,7 @@ class DumpSession:
 
     @property
     def watched_domain_ids(self) -> frozenset[int]:
-        """Domains that the replica knows and this log did not when the dump began."""
+        """Those that the replica knows and this log did not when the dump began."""
         return self._skipping.watched_domain_ids or frozenset()
 
     @property
@@ -250,7 +248,6 @@ class DumpSession:
             self._said.gtid_list()
 
     def _count_from(self, position: LogPosition) -> None:
-        """Where files go out as they are; other streams count what passes."""
         if self._profile.sends_files:
             self._rewriter.begin_at(position.offset)
 
@@ -260,8 +257,9 @@ class DumpSession:
 
     @_only(*_OPEN)
     def receive_block(self, block: FramedBlock) -> None:
-        """Note a block framed by `selection`, which goes out next, and queue a last word that waited for an event to
-        end. Raises DumpError: the block does not begin where the last ended."""
+        """Note a block framed by `selection`, which goes out next, and queue a last word that waited for an event's
+        end. Raises DumpError: the block does not begin where the last ended.
+        """
         assert block.begins_inside_group == self.is_inside_group, (
             "a group begins inside another one, or goes on in none"
         )
@@ -295,7 +293,6 @@ class DumpSession:
 
     @_only(*_STARTED)
     def sent_nothing(self, *, now: float) -> None:
-        """After groups none of which goes out, begin to wait for the next heartbeat."""
         if self.heartbeat_due == math.inf and self._request.heartbeat_period_s and not self.is_finished:
             self.heartbeat_due = now + self._request.heartbeat_period_s
 
@@ -344,7 +341,6 @@ class DumpSession:
 
     @_only(*_STARTED)
     def fail_reading(self, error: IbbMasterError) -> None:
-        """As `fail`, between groups."""
         if self._leaves_reset(error):
             return
         failure = reading_failed(error)
@@ -353,7 +349,7 @@ class DumpSession:
         self.fail(failure.with_place(self._said.where()) if self._profile.sends_files else failure)
 
     def _leaves_reset(self, error: IbbMasterError) -> bool:
-        """End a dump by GTID in order where another log has replaced this one: its replica connects again."""
+        """End a dump by GTID in order where another log has replaced this one: its replica comes again."""
         ends = isinstance(error, LogResetError) and not self._is_by_file
         if ends and not self._framer.is_inside_event:
             self.end_of_service()
@@ -362,12 +358,11 @@ class DumpSession:
 
     @_only(*_STARTED)
     def end_of_service(self) -> None:
-        """End the dump in order, after the current event."""
         self._end(encode_eof(Eof()))
 
     @_only(*_STARTED)
     def terminated_by_newer(self) -> None:
-        """End the dump, after the current event, as the same server id has asked for another one."""
+        """End the dump, after the current event: the same server id has asked for another."""
         error = DumpError(
             self._profile.same_server_id_text,
             f"a newer dump of server id {self._request.replica_server_id} has begun: each replica needs its own",
@@ -414,7 +409,6 @@ class DumpSession:
         return verdict
 
     def _judge_event(self, group: EventGroup) -> Verdict | None:
-        """As `_judge`, of an event outside groups; queues what begins a file."""
         event = group.gtid_event
         if event[TYPE_OFFSET] != EventType.FORMAT_DESCRIPTION:
             return SEND._replace(is_last=self._skipping.is_until_reached)
@@ -442,7 +436,7 @@ class DumpSession:
             self._said.file_change(file_name, decode_event_header(group.gtid_event).timestamp)
 
     def _guard(self, group: EventGroup, verdict: Verdict) -> Iterator[Buffer]:
-        """The packets of a group; an error in it becomes the last packet, as does a last word said meanwhile."""
+        """The packets of a group; an error in it, or a last word said meanwhile, becomes the last packet."""
         try:
             for piece in self._framer.frame_group(group.gtid_event, group.body):
                 yield piece

@@ -55,7 +55,7 @@ class GroupFilter:
 
     @property
     def decides_nothing(self) -> bool:
-        """Every group from here on goes out."""
+        """Every later group goes out."""
         return not self._to_skip and self._until is None
 
     @property
@@ -67,7 +67,7 @@ class GroupFilter:
 
     @property
     def limits(self) -> tuple[Gtid, ...]:
-        """Up to these GTIDs, groups of their domains are skipped without a decision."""
+        """Up to these, groups of their domains are skipped without a decision."""
         if self._until is not None:
             return ()
         judged = self._unknown_domain_ids | self._awaited_domain_ids
@@ -81,8 +81,9 @@ class GroupFilter:
         return True
 
     def judge(self, gtid: Gtid) -> Verdict:
-        """Decide on a group, and note that it has passed. Raises DumpError: the replica's GTID lies in a hole and it is
-        strict, or its domain has turned up without it."""
+        """Decide on a group that passes. Raises DumpError: the replica's GTID lies in a hole and it is strict, or its
+        domain has turned up without it.
+        """
         if self.decides_nothing:
             return SEND
         is_wanted, ends_skipping = self._judge_position(gtid)

@@ -16,9 +16,10 @@ _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,20})(?P<after>[^0-9]*
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCheck:
-    """`unknown_domain_ids` are domains that the log lacks; they are checked again when they turn up. For domains that
-    the replica leaves out, `position` is the end of the log, or the replica's place if the log has not come there:
-    `awaited_domain_ids`. `until` is the rest of the request's UNTIL, None without one."""
+    """`unknown_domain_ids`: domains that the log lacks, checked again when they turn up. For domains that the replica
+    leaves out, `position` is the end of the log, or the replica's place if the log has not come there:
+    `awaited_domain_ids`. `until`: the rest of the request's UNTIL.
+    """
 
     position: GtidPosition
     unknown_domain_ids: frozenset[int] = frozenset()
@@ -27,9 +28,10 @@ class StartCheck:
 
 
 def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
-    """Compare a replica's position with what was logged up to now, domain by domain. All that is applied here is in the
-    log; MariaDB also knows positions that it has only as a replica. Raises DumpError: the position names what the log
-    does not have. Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position()."""
+    """Compare a replica's position with what was logged, domain by domain. All that is applied here is in the log;
+    MariaDB also knows positions that it has only as a replica. Raises DumpError: the position names what the log lacks.
+    Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position().
+    """
     position = _without_ignored(request, state)
     until = None if request.until is None else dict(request.until)
     unknown, awaited = set(), set()
@@ -57,7 +59,7 @@ def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
 
 
 def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
-    """As if the replica had all that is logged of the domains that it leaves out."""
+    """As if the replica had all that is logged of domains it leaves out."""
     position = GtidPosition() if request.position is None else request.position
     if not request.ignored_domain_ids and request.wanted_domain_ids is None:
         return position
@@ -67,13 +69,14 @@ def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
 
 
 def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
-    """The index of the file in which a dump by file begins; `file_names` begin with the oldest. Raises DumpError:
-    there is no such file, or the offset lies before its first event. Source: MariaDB 12.3, sql_repl.cc,
-    init_binlog_sender()."""
+    """The index of the file in which a dump by file begins, 0 for the oldest. Raises DumpError: there is no such file,
+    or the offset lies before its first event. Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender().
+    """
     if not file_names or (request.file_name and request.file_name not in file_names):
+        known = f"there are {file_names[0]} to {file_names[-1]}" if file_names else "there are no files"
         raise DumpError(
             "Could not find first log file name in binary log index file",
-            f"the replica asks for file {request.file_name[:100]!r}; {_known_files(file_names)}",
+            f"the replica asks for file {request.file_name[:100]!r}; {known}",
         )
     if request.file_position < FILE_POSITION_MIN:
         raise impossible_position(request)
@@ -83,14 +86,12 @@ def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
 def opening_file_name(
     request: DumpRequest, profile: Profile, *, start_file_name: str, newest_file_name: Callable[[], str]
 ) -> str:
-    """The file name in the opening ROTATE of a replica that reads from `start_file_name`.
-
-    A replica that lost its connection inside a group skips as many events as it had when the group comes again, unless
-    the ROTATE names another file than the one it knows: then it takes the primary for crashed and abandons the group.
-    On a primary whose files begin with a ROTATE each, that is the file of the group. Elsewhere the replica knows only
-    an earlier opening, and hears that name again if it is one of this log. Only then `newest_file_name` is called.
-
-    Source: MariaDB 10.11 and 12.3, slave.cc, queue_event(), the case of a ROTATE.
+    """The file name in the opening ROTATE of a replica that reads from `start_file_name`. A replica that lost its
+    connection inside a group skips as many events as it had when the group comes again, unless the ROTATE names another
+    file than the one it knows: then it takes the primary for crashed and abandons the group. On a primary whose files
+    begin with a ROTATE each, that is the file of the group. Elsewhere the replica knows only an earlier opening, and
+    hears that name again if it is one of this log; only then `newest_file_name` is called. Source: MariaDB 10.11 and
+    12.3, slave.cc, queue_event(), the case of a ROTATE.
     """
     if profile.rotates_with_files or not request.is_registered:
         return start_file_name
@@ -115,14 +116,14 @@ def impossible_position(request: DumpRequest) -> DumpError:
 
 
 def is_logged(gtid: Gtid, state: GtidState) -> bool:
-    """This sequence number or a later one."""
     seq_no = state.seq_no(gtid.domain_id, gtid.server_id)
     return seq_no is not None and seq_no >= gtid.seq_no
 
 
 def not_in_binlog(gtid: Gtid, state: GtidState) -> DumpError:
-    """The replica has something that the log lacks: it is ahead, or it went another way. Source: MariaDB 12.3,
-    sql_repl.cc, give_error_start_pos_missing_in_binlog()."""
+    """The replica is ahead, or went another way. Source: MariaDB 12.3, sql_repl.cc,
+    give_error_start_pos_missing_in_binlog().
+    """
     text = f"Error: connecting slave requested to start from GTID {gtid}, which is not in the master's binlog"
     latest = state.latest(gtid.domain_id)
     if latest is None:
@@ -144,7 +145,3 @@ def not_in_binlog(gtid: Gtid, state: GtidState) -> DumpError:
 
 def _advice(gtid: Gtid) -> str:
     return f"set the replica's gtid_slave_pos back for domain {gtid.domain_id}, or serve the log that has {gtid}"
-
-
-def _known_files(file_names: Sequence[str]) -> str:
-    return f"there are {file_names[0]} to {file_names[-1]}" if file_names else "there are no files"

@@ -1,7 +1,6 @@
-"""Events about the log itself, of a few fields each. Layouts: protocol/event/others.md.
-
-ROTATE names the next file, STOP reports an orderly shutdown, XID ends a transaction, BINLOG_CHECKPOINT names the file
-that crash recovery needs, GTID_LIST has the state at a place, HEARTBEAT reports that the primary is alive.
+"""Events about the log itself. Layouts: protocol/event/others.md. ROTATE names the next file, STOP reports an orderly
+shutdown, XID ends a transaction, BINLOG_CHECKPOINT names the file that crash recovery needs, GTID_LIST has the state at
+a place, HEARTBEAT reports that the primary is alive.
 """
 
 import struct
@@ -35,8 +34,9 @@ class Rotate:
 
 
 def decode_rotate(event: Buffer) -> Rotate:
-    """A whole event without checksum. Raises EventError: another type, no room for the position, or a name that is too
-    long for a server."""
+    """A whole event without checksum. Raises EventError: another type, no room for the position, or a name too long for
+    a server.
+    """
     _, body = decode_body(event, EventType.ROTATE)
     if len(body) < ROTATE_POSITION.size:
         raise EventError(f"ROTATE with a body of {len(body)} bytes, expected at least {ROTATE_POSITION.size}")
@@ -121,8 +121,6 @@ def encode_gtid_list(value: GtidList, **header: Unpack[HeaderFields]) -> bytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heartbeat:
-    """The primary's current file and position."""
-
     file_name: str
     position: int
 

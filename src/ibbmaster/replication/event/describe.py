@@ -22,7 +22,6 @@ _NAMES = {  # where MariaDB's word differs from ours
 
 
 def event_type_name(event_type: int) -> str:
-    """In the words of SHOW BINLOG EVENTS."""
     return _NAMES.get(EventType(event_type), "") if event_type in _NAMES else type_name(event_type).capitalize()
 
 

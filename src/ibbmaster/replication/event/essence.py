@@ -1,5 +1,6 @@
-"""Compares transactions by the essence of their events: without positions, and without what the caller ignores. The
-only source of that for `diff`, imports and writers of logs."""
+"""Compares transactions by the essence of their events, without positions and what the caller ignores: the only source
+of that for `diff`, imports and writers of logs.
+"""
 
 import enum
 import hashlib
@@ -191,7 +192,7 @@ class Essence:
 
 
 def first_difference(first: Sums, second: Sums) -> int | None:
-    """The number of the first event that differs or that only one has."""
+    """The number of the first event that differs, or is missing."""
     pairs = enumerate(zip(first, second, strict=False))
     shorter = min(len(first), len(second))
     return next(
@@ -200,7 +201,7 @@ def first_difference(first: Sums, second: Sums) -> int | None:
 
 
 def _end_of_types(event: bytes) -> int:
-    """The offset in a TABLE_MAP after the NULL bits: metadata follows."""
+    """The offset in a TABLE_MAP of the metadata."""
     head = decode_table_map(event)
     fields = Fields(event, "TABLE_MAP", head.types_end)
     fields.take(fields.take_lenenc())

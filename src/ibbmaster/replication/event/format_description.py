@@ -23,8 +23,6 @@ OLD_TYPE_COUNT_MAX = 29  # event types of servers without checksums
 
 
 class ChecksumAlgorithm(enum.IntEnum):
-    """Of the events of a file or a stream."""
-
     NONE = 0
     CRC32 = 1
 
@@ -75,8 +73,9 @@ def _described(body: bytes) -> FormatDescription:
 
 
 def knows_checksums(event: Buffer) -> bool:
-    """Whether the server of a FORMAT_DESCRIPTION knew checksums: then it ends with their algorithm and its own one.
-    Source: MariaDB 12.3, log_event.cc, Format_description_log_event::is_version_before_checksum()."""
+    """Whether the server of a FORMAT_DESCRIPTION knew checksums: then it ends with their algorithm and its own. Source:
+    MariaDB 12.3, log_event.cc, Format_description_log_event::is_version_before_checksum().
+    """
     if len(event) > EVENT_HEADER_SIZE + FIXED.size + OLD_TYPE_COUNT_MAX:
         return True  # else one flipped bit of the version would hide the checksum
     name = bytes(event[SERVER_VERSION_OFFSET : SERVER_VERSION_OFFSET + SERVER_VERSION_SIZE]).decode("latin-1")

@@ -31,9 +31,7 @@ _PART_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EventGroup:
-    """One group as a reader returns it.
-
-    `body` yields the rest of the group's bytes, cut anywhere and read on demand, until the next group is read; parts
+    """`body` yields the rest of the group's bytes, cut anywhere and read on demand, until the next group is read; parts
     out of band are only read with it. A group without `gtid` is the FORMAT_DESCRIPTION of a server start: `gtid_event`,
     with an empty body.
     """
@@ -63,7 +61,7 @@ class GroupBoundary:
 
 
 def is_ending_query(event: Buffer) -> bool:
-    """Whether a QUERY event is the COMMIT or ROLLBACK that a group ends with."""
+    """Whether a QUERY is the COMMIT or ROLLBACK of a group."""
     if not EVENT_HEADER_SIZE + QUERY_FIXED_SIZE < len(event) <= _ENDING_QUERY_SIZE_MAX:
         return False
     body = memoryview(event)[EVENT_HEADER_SIZE:]

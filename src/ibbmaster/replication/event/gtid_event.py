@@ -23,8 +23,6 @@ THREAD_ID = struct.Struct("<I")
 
 
 class GtidFlag(enum.IntFlag):
-    """What kind of group follows."""
-
     STANDALONE = 0x01  # no event ends the group: DDL and the like
     GROUP_COMMIT = 0x02  # a commit id follows
     TRANSACTIONAL = 0x04
@@ -54,21 +52,19 @@ HAS_THREAD_ID = int(GtidExtraFlag.THREAD_ID)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidXid:
-    """The XA transaction a group prepares or completes."""
-
     format_id: int
     gtrid: bytes
     bqual: bytes
 
     def __str__(self) -> str:
-        """As XA statements in a binlog name it."""
         return f"X'{self.gtrid.hex()}',X'{self.bqual.hex()}',{self.format_id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidEvent:
-    """Fields that its flags do not announce are None. `extra_flags` is None where the event ends before that byte.
-    `padding` counts the zero bytes after the last field."""
+    """None: the flags do not announce the field; of `extra_flags`: the event ends before. `padding` counts the zero
+    bytes after the last field.
+    """
 
     gtid: Gtid
     flags: GtidFlag
@@ -128,7 +124,7 @@ def decode_gtid(header: EventHeader, event: Buffer) -> tuple[Gtid, int]:
 
 
 def has_plain_fields(event: Buffer) -> bool:
-    """Whether a GTID event, if it is one, has only the fixed fields, the commit id and the thread id."""
+    """Whether a GTID event has only the fixed fields, the commit id and the thread id."""
     if len(event) < GTID_EVENT_SIZE_MIN:
         return False
     flags = event[GTID_FLAGS_OFFSET]
@@ -139,8 +135,9 @@ def has_plain_fields(event: Buffer) -> bool:
 
 
 def is_event_of(event: bytes, gtid: Gtid) -> bool:
-    """Whether these bytes, if they are a GTID event, have this GTID and every field that their flags announce. False
-    also where only `decode_gtid_event` can decide: XA transactions and events with the second flag byte."""
+    """Whether these bytes, if they are a GTID event, have this GTID and every announced field. False also where only
+    `decode_gtid_event` can decide: XA transactions and events with the second flag byte.
+    """
     if len(event) < GTID_EVENT_SIZE_MIN:
         return False
     seq_no, domain_id, flags = FIXED.unpack_from(event, SEQ_NO_OFFSET)
@@ -156,7 +153,7 @@ def is_event_of(event: bytes, gtid: Gtid) -> bool:
 def encode_gtid_event(
     value: GtidEvent, *, timestamp: int = 0, log_pos: int = 0, flags: int = EventFlag.SUPPRESS_USE
 ) -> bytes:
-    """The server id is that of the GTID."""
+    """The GTID has the server id."""
     gtid = value.gtid
     parts = [FIXED.pack(gtid.seq_no, gtid.domain_id, value.flags)]
     if value.commit_id is not None:

@@ -41,8 +41,6 @@ def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
 
 
 class HeaderFields(TypedDict, total=False):
-    """The caller of an encoder chooses these."""
-
     server_id: Required[int]
     timestamp: int
     log_pos: int
@@ -67,22 +65,21 @@ def encode_event(
 
 
 def append_checksum(event: bytes) -> bytes:
-    """The event with its CRC-32; its size field includes that already."""
+    """CRC-32; the size field includes it already."""
     return event + CHECKSUM.pack(zlib.crc32(event))
 
 
 def without_checksum(event: bytes, checksum_size: int = CHECKSUM_SIZE) -> bytes:
-    """The event in the form that decoders take."""
+    """As decoders take it."""
     return resized(event[: len(event) - checksum_size]) if checksum_size else event
 
 
 def resized(event: bytes) -> bytes:
-    """An event that was cut or extended, with its new size in its size field."""
+    """With its new size, after it was cut or extended."""
     return event[:SIZE_OFFSET] + SIZE.pack(len(event)) + event[SIZE_OFFSET + SIZE.size :]
 
 
 def has_valid_checksum(event: Buffer) -> bool:
-    """Whether the last 4 bytes are the CRC-32 of those before."""
     if len(event) < EVENT_HEADER_SIZE + CHECKSUM_SIZE:
         return False
     (stored,) = CHECKSUM.unpack_from(event, len(event) - CHECKSUM_SIZE)

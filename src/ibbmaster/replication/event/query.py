@@ -15,7 +15,7 @@ FIXED = struct.Struct("<IIBHH")  # thread id, seconds, database size, error code
 COMPRESSED_FLAG = 0x80  # first byte of a compressed text: flag, algorithm, size of the size
 COMPRESSED_SIZE_MASK = 0x07
 TEXT_SIZE_MAX = 1 << 30
-PIECE_SIZE = 1 << 20  # bytes that are unpacked at a time
+PIECE_SIZE = 1 << 20
 
 #: Status variables with a fixed size, by code; the sizes of the others follow from their first bytes.
 STATUS_SIZES = {0: 4, 1: 8, 3: 4, 4: 6, 7: 2, 8: 2, 9: 8, 128: 3, 129: 8}
@@ -30,7 +30,7 @@ ALTER_HAS_SEQ_NO = 0x0C
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """`status`: the status variables as stored; `text`: unpacked if it was compressed."""
+    """`status`: the status variables as stored; `text`: unpacked."""
 
     thread_id: int
     seconds: int
@@ -43,8 +43,8 @@ class Query:
 
 def decode_query(event: Buffer) -> Query:
     """A QUERY or QUERY_COMPRESSED event without checksum. Raises EventError: another type, a part runs over the end, or
-    a compressed text does not unpack. Source: MariaDB 12.3, log_event.cc, Query_log_event::Query_log_event(const uchar
-    *, …)."""
+    a text does not unpack. Source: MariaDB 12.3, log_event.cc, Query_log_event::Query_log_event(const uchar *, …).
+    """
     header = decode_event_header(event)
     is_compressed = header.event_type == EventType.QUERY_COMPRESSED
     if header.event_type != EventType.QUERY and not is_compressed:
@@ -70,7 +70,7 @@ def decode_query(event: Buffer) -> Query:
 
 
 def encode_query(value: Query, **header: Unpack[HeaderFields]) -> bytes:
-    """A compressed one becomes a plain one of the same meaning."""
+    """Never compressed."""
     fixed = FIXED.pack(value.thread_id, value.seconds, len(value.database), value.error_code, len(value.status))
     body = fixed + value.status + value.database + b"\0" + value.text
     return encode_event(event_type=EventType.QUERY, body=body, **header)
@@ -102,8 +102,7 @@ def status_variables(status: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def compress(data: bytes) -> bytes:
-    """A text or row images, as a server with `log_bin_compress`. Source: MariaDB 12.3, log_event.cc,
-    binlog_buf_compress()."""
+    """As a server with `log_bin_compress`. Source: MariaDB 12.3, log_event.cc, binlog_buf_compress()."""
     size = len(data).to_bytes(4, "big").lstrip(b"\0") or b"\0"
     return bytes([COMPRESSED_FLAG | len(size)]) + size + zlib.compress(data)
 
@@ -117,8 +116,7 @@ def decompress(data: bytes) -> bytes:
 
 
 def unpacked_size(data: Buffer) -> tuple[int, int]:
-    """The size that compressed data claim to unpack to, and the start of their stream. Raises EventError: a wrong
-    head."""
+    """The claimed size of compressed data, and the start of their stream. Raises EventError: a wrong head."""
     if not data or not data[0] & COMPRESSED_FLAG:
         raise EventError("compressed data without its head")
     size_size = data[0] & COMPRESSED_SIZE_MASK
@@ -130,7 +128,8 @@ def unpacked_size(data: Buffer) -> tuple[int, int]:
 
 def unpack(data: Buffer) -> Iterator[bytes]:
     """In pieces of at most 1 MiB. Raises EventError: a wrong head, a broken stream, or another size. Source: MariaDB
-    12.3, log_event.cc, binlog_buf_uncompress()."""
+    12.3, log_event.cc, binlog_buf_uncompress().
+    """
     size, start = unpacked_size(data)
     packed = memoryview(data)[start:]
     unpacker = zlib.decompressobj()

@@ -18,7 +18,8 @@ class EventPart(NamedTuple):
 
 class EventSplitter:
     """Takes pieces cut anywhere, and holds less than one event header. The data of a part is a view into the piece (or
-    into a few bytes of ours), valid until the next piece."""
+    a few bytes of ours), valid until the next piece.
+    """
 
     __slots__ = ("_head", "_left")
 

@@ -24,8 +24,6 @@ _UPDATES = frozenset(one for one in ROW_EVENT_TYPES if "UPDATE" in EventType(one
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableMap:
-    """The table behind the id of the next row events."""
-
     table_id: int
     flags: int
     database: bytes

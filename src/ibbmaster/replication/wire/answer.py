@@ -33,7 +33,6 @@ _PREPARED = struct.Struct("<BIHHBH")  # mark, statement id, columns, parameters,
 
 
 def encode_response(response: Response, capabilities: Capability = Capability.PROTOCOL_41) -> Iterator[bytes]:
-    """The payloads of an answer in their order; `capabilities` are those agreed at login."""
     match response:
         case Ok():
             yield encode_ok(response)

@@ -39,8 +39,9 @@ class Account:
 
 
 def make_account(user: str, password: str, *, plugin: str = "native", requires_tls: bool = False) -> Account:
-    """An account for a password in clear, which it does not keep. Raises ConfigurationError: `plugin` is neither
-    "native" nor "ed25519", ed25519 lacks PyNaCl, or a user name has NUL."""
+    """From a password in clear, which it does not keep. Raises ConfigurationError: `plugin` is neither "native" nor
+    "ed25519", ed25519 lacks PyNaCl, or a user name has NUL.
+    """
     match plugin:
         case "native":
             name, password_hash = NATIVE_PASSWORD, native_password_hash(password)
@@ -69,9 +70,10 @@ def ed25519_public_key(password: str) -> bytes:
 
 def certificate_proof(account: Account, seed: bytes, fingerprint: bytes) -> bytes:
     """The message of a login's OK that lets a client trust a self-signed certificate; empty without a password.
-    `fingerprint` is the SHA-256 of the certificate, `seed` the greeting's, whichever plugin was used. Source: MariaDB
-    12.3, sql_acl.cc, acl_authenticate(), as the client checks it: MariaDB Connector/C, plugins/auth/my_auth.c,
-    run_plugin_auth(), and ed25519.c, auth_ed25519_hash()."""
+    `fingerprint`: the certificate's SHA-256; `seed`: the greeting's, under any plugin. Source: MariaDB 12.3,
+    sql_acl.cc, acl_authenticate(), as the client checks it: MariaDB Connector/C, plugins/auth/my_auth.c,
+    run_plugin_auth(), and ed25519.c, auth_ed25519_hash().
+    """
     if not account.has_password:
         return b""
     digest = hashlib.sha256(account.password_hash + seed + fingerprint).hexdigest()

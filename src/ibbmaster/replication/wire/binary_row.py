@@ -38,7 +38,7 @@ _TEXTS = frozenset((0, 15, 16, 245, 246, 247, 248, 249, 250, 251, 252, 253, 254,
 
 
 def encode_binary_row(columns: Sequence[ColumnDefinition], row: Row) -> bytes:
-    """Values have the form of the text protocol."""
+    """From values in the form of the text protocol."""
     nulls = bytearray((len(columns) + ROW_BIT + 7) // 8)
     parts = [ROW_MARK, b""]
     for no, (column, value) in enumerate(zip(columns, row, strict=True), ROW_BIT):

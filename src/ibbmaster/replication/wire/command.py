@@ -64,13 +64,11 @@ class DumpFlag(enum.IntFlag):
 
 @dataclass(frozen=True, slots=True)
 class Quit:
-    """The client leaves without waiting for an answer."""
+    """No answer is awaited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InitDb:
-    """Choose a default database."""
-
     database: str
 
 
@@ -81,7 +79,7 @@ class QueryCommand:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Ask for one line about the server."""
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +91,7 @@ class ProcessKill:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Ask whether the server is there."""
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +104,6 @@ class BinlogDump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterReplica:
-    """Only SHOW SLAVE HOSTS uses it."""
-
     server_id: int
     host: str
     user: str
@@ -126,7 +122,7 @@ class SetOption:
 
 @dataclass(frozen=True, slots=True)
 class ResetConnection:
-    """Begin a new session on the same connection."""
+    """A new session on the same connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,8 +142,6 @@ class StatementExecute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementLongData:
-    """A piece of one parameter, sent before the statement is executed."""
-
     statement_id: int
     parameter_no: int
     data: bytes = field(repr=False)
@@ -159,15 +153,15 @@ class _OfPrepared:
 
 
 class StatementClose(_OfPrepared):
-    """Forget a prepared statement."""
+    pass
 
 
 class StatementReset(_OfPrepared):
-    """Forget the pieces of its parameters."""
+    pass
 
 
 class StatementFetch(_OfPrepared):
-    """More rows of a cursor, which has none."""
+    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +174,7 @@ class UnsupportedCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MalformedCommand:
-    """A known command of too few or too many bytes; send `answer` and continue."""
+    """Too few or too many bytes of a known command; send `answer` and continue."""
 
     code: int
     answer: Err = MALFORMED_PACKET

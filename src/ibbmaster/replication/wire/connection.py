@@ -86,30 +86,26 @@ class LoggedIn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoginFailed:
-    """The client was refused: send the answer, then close."""
-
     user: str
     reason: str  # for our log; the client gets less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandReceived:
-    """Answer it before asking for the next event."""
+    """Answer it before the next event."""
 
     command: AnyCommand
 
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """The client left, with COM_QUIT or by closing the socket."""
+    """The client left: by COM_QUIT, or without."""
 
 
 Event: TypeAlias = NeedTls | LoggedIn | LoginFailed | CommandReceived | Closed
 
 
 class State(enum.Enum):
-    """What the connection waits for."""
-
     LOGIN = "the login, or a request for TLS"
     TLS = "the driver, which sets up TLS"
     TLS_LOGIN = "the login inside TLS"
@@ -132,8 +128,9 @@ BEFORE_LOGIN = frozenset({State.LOGIN, State.TLS, State.TLS_LOGIN, State.AUTH_AN
 
 
 class ServerConnection:
-    """A state machine. `seed` (20 printable bytes, no NUL) and `nonce` (32 bytes) must be new and unpredictable for
-    every connection. Errors name the client's address as `peer_host`."""
+    """`seed` (20 printable bytes, no NUL) and `nonce` (32 bytes) must be new and unpredictable for every connection.
+    Errors name the client's address as `peer_host`.
+    """
 
     def __init__(
         self,
@@ -151,7 +148,7 @@ class ServerConnection:
     ) -> None:
         assert accounts
         self.state = State.LOGIN
-        self.capabilities = Capability(0)  # those agreed on, once there is a login
+        self.capabilities = Capability(0)
         self._accounts = tuple(accounts)
         self._seed = seed
         self._nonce = nonce
@@ -177,8 +174,7 @@ class ServerConnection:
 
     @property
     def receive_size_max(self) -> int:
-        """The most bytes to take from the socket: the first bytes of TLS, which belong to its layer, can follow a
-        request for it."""
+        """The most bytes to take from the socket: those after a request for TLS belong to its layer."""
         if self.state is State.LOGIN and self._offered & Capability.TLS:
             received = LOGIN_SIZE_MAX - self._login_bytes_left
             return max(PACKET_HEADER_SIZE + TLS_REQUEST_SIZE - received, 0) or RECEIVE_SIZE
@@ -186,7 +182,6 @@ class ServerConnection:
 
     @property
     def unread_size(self) -> int:
-        """Bytes of an incomplete packet."""
         return self._reader.unread_size
 
     @property
@@ -205,9 +200,10 @@ class ServerConnection:
         return data
 
     def receive_data(self, data: Buffer) -> None:
-        """Take bytes from the socket, cut anywhere; none mean that the client closed it. A dump drops all: one client
-        sends a stray byte after its command, and semi-synchronous replicas send acknowledgements without a request.
-        Raises RemoteProtocolError: too much before the login, or bytes in clear after a request for TLS."""
+        """Take bytes from the socket, cut anywhere; none: the client closed it. A dump drops all: one client sends a
+        stray byte after its command, and semi-synchronous replicas acknowledge without a request. Raises
+        RemoteProtocolError: too much before the login, or bytes in clear after a request for TLS.
+        """
         if not len(data):
             self._is_at_end = True
         elif self.state is State.COMMAND:
@@ -223,16 +219,16 @@ class ServerConnection:
             self._reader.receive_data(data)
 
     def tls_started(self, certificate_der: bytes) -> None:
-        """Continue inside TLS, after showing this certificate. Raises LocalProtocolError: the client did not ask for
-        TLS."""
+        """Continue inside TLS, after showing this certificate. Raises LocalProtocolError: not asked for."""
         if self.state is not State.TLS:
             raise LocalProtocolError(f"TLS started while the connection waited for {self.state.value}")
         self._fingerprint = hashlib.sha256(certificate_der).digest()
         self._enter(State.TLS_LOGIN)
 
     def next_event(self) -> Event | None:
-        """None if more bytes are needed. Raises RemoteProtocolError: the client broke the protocol: send the answer,
-        then close."""
+        """None if more bytes are needed. Raises RemoteProtocolError: the client broke the protocol: send the answer and
+        close.
+        """
         match self.state:
             case State.COMMAND:
                 event = self._next_command()
@@ -248,8 +244,9 @@ class ServerConnection:
         return event
 
     def answer(self, *responses: Response) -> Iterator[Buffer]:
-        """The packets that answer the last command, in pieces; several responses answer several statements. It does
-        nothing, and reads no row, before the first piece is asked for."""
+        """Yields the packets that answer the last command, in pieces; several responses answer several statements.
+        Nothing happens, and no row is read, before the first piece is asked for.
+        """
         marked = [with_more_results(response) for response in responses[:-1]]
         return self.answer_each([*marked, *responses[-1:]])
 
@@ -264,8 +261,9 @@ class ServerConnection:
         return b"".join(self.answer(*responses))
 
     def answer_each(self, responses: Iterable[Response]) -> Iterator[Buffer]:
-        """As `answer`, where each response but the last says itself that another one follows. It asks for none before
-        handing over the one before."""
+        """As `answer`; each response but the last says itself that another follows, and is handed over before the next
+        one is asked for.
+        """
         self._check_answering()
         return self._answer(responses)
 
@@ -274,7 +272,7 @@ class ServerConnection:
             raise LocalProtocolError(f"an answer while the connection waits for {self.state.value}")
 
     def close(self, last: Err | Eof | None = None, *, is_reading: bool = False) -> None:
-        """Read no more; queue `last` if something is left to say, with `is_reading` to a part of a command."""
+        """Read no more; queue `last` if given, with `is_reading` to a part of a command."""
         if self.state is State.CLOSED:
             return
         if is_reading:

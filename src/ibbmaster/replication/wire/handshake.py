@@ -76,7 +76,7 @@ def encode_greeting(greeting: Greeting) -> bytes:
 
 @functools.lru_cache(16)
 def _of_every_greeting(version: str, capabilities: Capability, collation_id: int, status: int) -> tuple[bytes, bytes]:
-    """The bytes before the connection id, and between the two parts of the seed: equal for all clients of a server."""
+    """The bytes before the connection id, and between the parts of the seed: equal for all clients."""
     if Difference.GREETS_AS_OLD.holds(version_number(version)):
         version = _OLD_VERSION_PREFIX + version
     low = capabilities & LOW_MASK
@@ -112,10 +112,11 @@ def decode_greeting(payload: Buffer) -> Greeting:
 
 
 def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
-    """A client's first packet, or its second if the first asked for TLS. A payload may end where an optional part would
-    begin, or have more bytes, as newer clients may send. Raises RemoteProtocolError: it is shorter than its fixed part,
-    of an older protocol, has a text that is not terminated, not UTF-8 or longer than MariaDB allows, or a length that
-    leads out of it. Source: MariaDB 12.3, sql_acl.cc, parse_client_handshake_packet()."""
+    """A client's first packet, or its second if the first asked for TLS. It may end where an optional part would begin,
+    or have more bytes, as of newer clients. Raises RemoteProtocolError: it is shorter than its fixed part, of an older
+    protocol, has a text that is not terminated, not UTF-8 or longer than MariaDB allows, or a length that leads out of
+    it. Source: MariaDB 12.3, sql_acl.cc, parse_client_handshake_packet().
+    """
     fields = _Fields(payload, "a login")
     low, payload_size_max, collation_id, extended = _LOGIN_FIXED.unpack(fields.take(_LOGIN_FIXED.size))
     capabilities = _join_capabilities(low, extended)
@@ -152,13 +153,12 @@ def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
 
 
 def encode_auth_switch(plugin_name: str, plugin_data: bytes) -> bytes:
-    """Asks for the answer of another plugin."""
     return bytes((AUTH_SWITCH_MARK,)) + _terminated(plugin_name) + plugin_data
 
 
 @functools.lru_cache(64)  # clients of one kind say the same
 def _join_capabilities(low: int, extended: int) -> Capability:
-    """The extended bits count only if the bit that says "MySQL" is clear."""
+    """Extended bits count only if the bit for "MySQL" is clear."""
     return Capability(low if low & Capability.MYSQL else low | extended << EXTENDED_SHIFT)
 
 

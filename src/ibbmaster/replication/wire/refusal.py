@@ -7,8 +7,6 @@ NOT_SUPPORTED = 1235
 
 
 class RefusedError(EndedRowsError):
-    """The statement gets this error; the session continues."""
-
     def __init__(self, code: int, sqlstate: str, text: str) -> None:
         super().__init__(Err(code=code, sqlstate=sqlstate, text=text))
 

@@ -32,8 +32,7 @@ _NULL = bytes((lenenc.NULL,))
 
 
 class FieldType(enum.IntEnum):
-    """Of result columns, as far as the encoding of values depends on them. Source: MariaDB 12.3, include/mysql.h.pp,
-    enum_field_types."""
+    """Those that decide on the encoding of values. Source: MariaDB 12.3, include/mysql.h.pp, enum_field_types."""
 
     TINY = 1
     SHORT = 2
@@ -95,16 +94,12 @@ class Err:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eof:
-    """The end of a column list, of rows, or of a dump."""
-
     status: int = StatusFlag.AUTOCOMMIT
     warning_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """A bare text, the answer to COM_STATISTICS."""
-
     text: str
 
 
@@ -137,7 +132,7 @@ class EndedRowsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultSet:
-    """`rows` is read once, while the answer is sent, so it may be a generator that raises EndedRowsError."""
+    """`rows` is read once, while the answer is sent: perhaps a generator that raises EndedRowsError."""
 
     columns: tuple[ColumnDefinition, ...]
     rows: Iterable[Row] = ()
@@ -148,8 +143,9 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedResultSet(ResultSet):
-    """For many clients: `rows` can be read again and again. `frames` holds its packets, and the number after the last,
-    by the number of the first and the capabilities."""
+    """For many clients: `rows` can be read again. `frames` holds its packets, and the number after the last, by the
+    number of the first and the capabilities.
+    """
 
     rows: tuple[Row, ...] = ()
     frames: dict[tuple[int, Capability], tuple[bytes, int]] = field(
@@ -158,8 +154,6 @@ class SharedResultSet(ResultSet):
 
 
 class RowBlocks(Protocol):
-    """Rows in blocks of packets."""
-
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
         """The packets of more rows, the first with number `sequence`, and the number after the last; None at the end.
         An error ends the answer in place of the last EOF."""
@@ -170,7 +164,7 @@ class RowBlocks(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockResultSet:
-    """Rows in blocks, which are read once while the answer is sent."""
+    """Rows in blocks, read once while the answer is sent."""
 
     columns: tuple[ColumnDefinition, ...]
     blocks: RowBlocks
@@ -179,8 +173,6 @@ class BlockResultSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedOk:
-    """`parameters`: the columns that its `?` mean."""
-
     statement_id: int
     parameters: tuple[ColumnDefinition, ...] = ()
     columns: tuple[ColumnDefinition, ...] = ()
@@ -236,7 +228,6 @@ def encode_row(row: Row) -> bytes:
 
 
 def with_more_results(response: Response) -> Response:
-    """With the mark that another answer follows it."""
     if isinstance(response, Ok | Eof | ResultSet | BlockResultSet):
         return replace(response, status=response.status | StatusFlag.MORE_RESULTS)
     return response
@@ -274,7 +265,6 @@ def decode_err(payload: Buffer) -> Err:
 
 
 def is_eof(payload: Buffer) -> bool:
-    """Whether a payload among rows or columns is an EOF packet."""
     return 0 < len(payload) <= EOF_SIZE_MAX and payload[0] == EOF_MARK
 
 

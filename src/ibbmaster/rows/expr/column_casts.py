@@ -37,7 +37,6 @@ def unchanged(value: Value) -> Value:
 
 
 def converted(convert: Convert, value: Value) -> Value:
-    """NULL and raw values stay as they are."""
     return value if value is None or value is ABSENT or isinstance(value, RawValue) else convert(value)
 
 
@@ -196,7 +195,6 @@ def _in_order(labels: Sequence[str]) -> Convert:
 
 
 def as_text(new: Column) -> Convert:
-    """The cast of shown values to texts."""
     charset, most, characters = new.charset or "utf8mb4", bytes_max(new), characters_max(new)
     is_trimmed = new.is_fixed_length  # CHAR has no spaces at its end
 

@@ -17,7 +17,6 @@ from .weights import key_of
 
 
 def comparable(operator: str, one: Scalar, other: Scalar) -> tuple[Scalar, Scalar]:
-    """Two values in forms that Python compares."""
     expect_judged(operator, one, other)
     if Family.NULL in (one.kind, other.kind):
         return one, other
@@ -75,7 +74,6 @@ def _comparable(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
 
 
 def _comparable_words(one: Scalar, other: Scalar) -> tuple[Scalar, Scalar] | None:
-    """Values that show as texts, and compare by their stored bytes."""
     kind = None if one.type.sql is None else BY_NAME[one.type.sql.word]
     if not isinstance(kind, FixedContent) or other.kind is not Family.TEXT or not other.is_constant:
         return None

@@ -29,20 +29,18 @@ OF_SESSION = words(
 
 
 class SqlFunctions(Protocol):
-    """Keeps functions and parameters of a statement for SQLite, and gives their names."""
+    """Keeps functions and parameters of a statement, and names them."""
 
     def function(self, compute: Callable[..., Any], count: int) -> str: ...
 
     def parameter(self, value: Any) -> str: ...
 
     def key_column(self, slot: SqlValue) -> str | None:
-        """A column with the sort key of a column of a table; None for other slots."""
+        """With the sort key of a column of a table; None for other slots."""
 
 
 @dataclass(slots=True)
 class Compiler:
-    """Makes scalars of one expression; `slots` are the values that it needs of a row."""
-
     session: QuerySession
     slots: list[SqlValue] = field(default_factory=list)
     depth: int = 0
@@ -220,7 +218,7 @@ class Compiler:
 
 
 def _type_of_call(name: str) -> ValueType | None:
-    """The type of a function of the session, unless it depends on the value."""
+    """Unless it depends on the value."""
     if name not in CALLS:
         return None
     field_, length, flags = CALLS[name]
@@ -232,7 +230,7 @@ def _type_of_call(name: str) -> ValueType | None:
 
 
 def emit_scalar(scalar: Scalar, slots: Sequence[SqlValue], registry: SqlFunctions) -> str:
-    """SQL of a scalar's values as SQLite holds them; `slots` are the values of its row."""
+    """As SQLite holds values; `slots` are those of its row."""
     if scalar.slot is not None and _is_same(scalar.slot.type, scalar.type):
         return scalar.slot.sql
     store = values.storing(scalar.type)
@@ -290,7 +288,6 @@ class Emitter:
         return emit_scalar(scalar, slots, self.registry), scalar.type
 
     def key(self, node: Any) -> str:
-        """SQL of the keys that order and group values."""
         scalar, slots = self.scalar(node)
         scalar = as_shown(scalar)
         if scalar.slot is not None and scalar.kind is Family.TEXT:

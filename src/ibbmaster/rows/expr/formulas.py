@@ -34,7 +34,7 @@ _NUMBER = re.compile(r"[+-]?\d{1,65}(?:\.\d{1,38})?", re.ASCII)
 
 
 class NotSimpleError(IbbMasterError):
-    """The value of an expression is not known here; the text says why."""
+    """The value is not known here; the text says why."""
 
 
 class _NoSession:
@@ -61,7 +61,7 @@ _SESSION = QuerySession(
 
 
 def constant(text: str, column: Column) -> Value:
-    """The value that an expression without columns gives a column. Raises NotSimpleError: it is not known here."""
+    """Of an expression without columns. Raises NotSimpleError: it is not known here."""
     match _read(text):
         case Literal(charset=None) as literal:
             value = _literal(literal, text)

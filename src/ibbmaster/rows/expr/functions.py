@@ -128,7 +128,6 @@ def _timediff(*arguments: Scalar) -> Scalar:
 
 
 def _fraction_of(value: Scalar) -> int:
-    """Digits behind the second."""
     if value.kind in kinds.MOMENTS:
         return value.type.decimals
     if value.kind is Family.TEXT and value.is_constant and value.value is not None:

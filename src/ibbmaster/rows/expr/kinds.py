@@ -73,7 +73,6 @@ class ValueType:
 
     @property
     def is_wide(self) -> bool:
-        """Whether SQLite's integers do not hold the values."""
         return self.kind in (Family.BIT, Family.SET) or (
             self.kind is Family.INT and self.is_unsigned and self.digits > 18
         )
@@ -120,7 +119,6 @@ def real(*, decimals: int = FLOATING, is_nullable: bool = True, length: int = 23
 
 
 def shown_real(decimals: int, *, is_nullable: bool = True) -> ValueType:
-    """A floating number as long as its digits, where these are fixed."""
     decimals = min(decimals, FLOATING)
     return real(decimals=decimals, is_nullable=is_nullable, length=23 if decimals == FLOATING else 17 + decimals)
 
@@ -270,7 +268,6 @@ _INTEGER_FIELDS = (FieldType.TINY, FieldType.SHORT, FieldType.INT24, FieldType.L
 
 
 def joint_collation(kinds: Sequence[ValueType]) -> tuple[str, int]:
-    """The collation by which texts are compared or joined, and its strength."""
     best = min(kind.strength for kind in kinds)
     strong = {kind.collation for kind in kinds if kind.strength == best}
     strong.discard(None)

@@ -350,7 +350,6 @@ def first_known(*arguments: Scalar) -> Scalar:
 
 
 def cast_as(value: Scalar, cast: Cast, collation: str) -> Scalar:
-    """CAST, CONVERT; texts get a collation."""
     is_nullable = value.type.is_nullable
     match cast.kind:
         case "integer":

@@ -16,8 +16,6 @@ Run = Callable[[Row], Any]
 
 @dataclass(frozen=True, slots=True)
 class SqlValue:
-    """A value from SQLite: a column or an aggregate."""
-
     sql: str
     type: ValueType
     table: str = ""  # of a column: the name of its table in SQLite
@@ -154,7 +152,6 @@ def as_truth(scalar: Scalar) -> Scalar:
 
 
 def as_moment(scalar: Scalar) -> Scalar:
-    """As date, or date and time."""
     match scalar.kind:
         case Family.DATE | Family.DATETIME | Family.NULL:
             return scalar
@@ -184,7 +181,6 @@ def _moment_of_number(value: int) -> str:
 
 
 def cast_to(scalar: Scalar, kind: ValueType) -> Scalar:
-    """The value in the type `of_all` gave."""
     found = scalar
     match kind.kind:
         case _ if scalar.kind is Family.NULL:

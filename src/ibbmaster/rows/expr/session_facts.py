@@ -54,17 +54,17 @@ class SessionValues(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class QuerySession:
-    """The settings of a session that answers depend on."""
+    """The settings that answers depend on."""
 
     evaluator: SessionValues
-    database: str  # the default one
+    database: str
     collation: str  # of literals
     charset: str | None  # that texts are sent in; None and `binary` send them as they are stored
     collation_id: int  # of columns of texts; with `charset` None they have their own
     time_zone_s: int
     division_digits: int
     version: int  # of the server that is emulated: 101119, 120302
-    is_binary: bool  # the rows of a prepared statement are wanted
+    is_binary: bool
     folds_names: bool = False  # capitals do not matter in names of tables
 
 

@@ -68,7 +68,6 @@ def rounded(value: Decimal | int, decimals: int, rounding: str = decimal.ROUND_H
 
 
 def at_most(value: Decimal | int, decimals: int) -> Decimal:
-    """A number with no more digits behind the point; one with fewer keeps them, which a quotient of it shows."""
     return Decimal(value) if scale_of(value) <= decimals else rounded(value, decimals)
 
 
@@ -99,7 +98,7 @@ def number_text(value: float, decimals: int) -> str:
 
 
 def text_function(kind: ValueType) -> Convert:
-    """Makes texts of values of a type; bytes of BYTES and BIT."""
+    """Of BYTES and BIT it makes bytes."""
     decimals = kind.decimals
     width = kind.column.length if kind.sql is not None and kind.sql.is_zerofill and kind.column is not None else 0
     match kind.kind:
@@ -146,7 +145,7 @@ def integer_of_text(text: str | bytes) -> int:
 
 
 def leading_integer(text: str) -> int:
-    """The digits that a text begins with: CAST sees no point and no exponent."""
+    """Of the first digits: CAST sees no point and no exponent."""
     match = INTEGER.match(text)
     return 0 if match is None else int(match[1])
 
@@ -174,7 +173,6 @@ def exact_duration(value: int, decimals: int) -> Decimal:
 
 
 def parsed_moment(text: str) -> str | None:
-    """YYYY-MM-DD[ hh:mm:ss[.ffffff]] of a text."""
     match = _MOMENT.fullmatch(text)
     if match is None:
         return None
@@ -192,14 +190,13 @@ def parsed_moment(text: str) -> str | None:
 
 
 def whole_moment(value: str) -> str:
-    """With all six digits, so that dates and moments compare."""
     if len(value) == 10:
         return value + " 00:00:00.000000"
     return (value + ("" if "." in value else ".")).ljust(26, "0")
 
 
 def fitted_moment(value: str, decimals: int) -> str:
-    """With this many digits of a second, the others cut off."""
+    """With this many digits of a second, others cut off."""
     return whole_moment(value)[: 20 + decimals if decimals else 19]
 
 
@@ -211,13 +208,12 @@ def microseconds_of(value: str) -> int:
 
 
 def store_decimal(value: Decimal | int, decimals: int) -> bytes:
-    """Bytes that compare as numbers with this many digits after the point do."""
+    """Bytes in the order of numbers with this many digits after the point."""
     whole = int(EXACT.scaleb(rounded(value, decimals), decimals))
     return (whole + BIAS).to_bytes(DECIMAL_BYTES, "big")
 
 
 def storing(kind: ValueType) -> Convert | None:
-    """Makes values for SQLite; None: they stay as they are."""
     if kind.kind is Family.DECIMAL:
         decimals = kind.scale
         return lambda value: store_decimal(value, decimals)
@@ -237,7 +233,7 @@ def loading(kind: ValueType) -> Convert | None:
 
 
 def shower(kind: ValueType, session: QuerySession) -> Callable[[Any], bytes] | None:
-    """Makes texts of values from SQLite; None for NULL."""
+    """Makes texts of values from SQLite, if needed."""
     load = loading(kind)
     charset = session.charset
     target = charset if charset not in (None, "binary") else kind.charset or "utf8mb4"

@@ -42,7 +42,7 @@ class _Weights(dict[int, str]):
 
 @functools.cache
 def key_of(collation: str) -> Key:
-    """What makes keys of texts of a collation."""
+    """Makes keys of texts."""
     if collation.endswith("_bin"):
         return _binary_key(collation)
     if collation == EXACT_NAMES:
@@ -54,7 +54,7 @@ def key_of(collation: str) -> Key:
 
 @functools.cache
 def letters_of(collation: str) -> Callable[[str], list[str]]:
-    """What makes weights of a text letter by letter, for LIKE."""
+    """As `key_of`, letter by letter, for LIKE."""
     if collation.endswith("_bin") or collation == "binary":
         return list
     table, _ = _table_of("utf8mb3_general_ci" if collation == EXACT_NAMES else collation)
@@ -62,7 +62,6 @@ def letters_of(collation: str) -> Callable[[str], list[str]]:
 
 
 def _table_of(collation: str) -> tuple[_Weights, bool]:
-    """The weights of letters, and whether texts are padded."""
     if collation in _BYTE_TABLES:
         return _bytes_table(collation), True
     match = _NAMES.fullmatch(collation)
@@ -126,8 +125,9 @@ def _refuse(letter: int, collation: str) -> str:
 
 
 def _padded(table: _Weights, *, is_padded: bool) -> Key:
-    """A padded text continues with endless spaces: its end is the middle one of three weights around that of a space,
-    and each space before it is one of the others, by the letter behind the spaces."""
+    """A padded text continues with endless spaces: its end is the middle of three weights around that of a space, and
+    each space before it one of the others, by the letter behind the spaces.
+    """
     if not is_padded:
         return lambda text: text.translate(table).encode("utf-32-be", "surrogatepass")
     space = ord(table[SPACE])

@@ -38,11 +38,11 @@ class FixedContent(ColumnKind):
 
     @abstractmethod
     def written(self, text: str) -> bytes:
-        """The bytes of a text in row events. Raises ValueError: it is none."""
+        """For row events. Raises ValueError: the text is none."""
 
     @abstractmethod
     def kept(self, value: literals.Value) -> bytes:
-        """The bytes of a constant as a server stores and compares them. Raises ValueError: it is none."""
+        """A constant as a server stores and compares it. Raises ValueError: it is none."""
 
     def length_size(self, column: Column) -> int:
         return 1

@@ -136,7 +136,6 @@ def rounded(number: Decimal, scale: int) -> Decimal:
 
 
 def digit_groups(digits: int, scale: int) -> list[int]:
-    """Digits in each group of bytes."""
     whole = digits - scale
     counts = [whole % WORD_DIGITS] if whole % WORD_DIGITS else []
     counts += [WORD_DIGITS] * (whole // WORD_DIGITS + scale // WORD_DIGITS)

@@ -89,7 +89,6 @@ class Floating(kinds.Number):
         return repr(self.narrowed(number))
 
     def narrowed(self, value: float) -> float:
-        """A number as the column has it."""
         return float(self.binary.unpack(self.binary.pack(value))[0])
 
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:

@@ -1,5 +1,4 @@
-"""Base class of column kinds, one module a kind. Rooms above ask a kind, and translate its answers, which are names,
-once for all."""
+"""Base class of column kinds, one module a kind. Other rooms translate a kind's answers, which are names, once."""
 
 import enum
 import re
@@ -62,19 +61,18 @@ class StoredText(NamedTuple):
 
 
 class TextSettings(NamedTuple):
-    """Of a session: the character set of texts (None, binary: as stored), and seconds east of UTC."""
+    """A session's character set of texts (None, binary: as stored), and seconds east of UTC."""
 
     charset: str | None = None
     time_zone_s: int = 0
 
 
 class DeclaredType(NamedTuple):
-    """A type as CREATE TABLE writes it; `where` names its column in errors. Only written columns have `storage` and
-    `is_compressed`."""
+    """A type as CREATE TABLE writes it; `where`: for errors. Only written ones have `storage` and `is_compressed`."""
 
     where: str
     text: str
-    word: str  # in lower case
+    word: str
     inside: str | None  # its brackets: `length`, `scale`
     storage: StoredText = StoredText()
     is_compressed: bool = False
@@ -90,7 +88,7 @@ class DeclaredType(NamedTuple):
         return 0 if match is None else int(match[2] or 0)
 
     def expect(self, column: Column, is_possible: bool) -> None:
-        """Raise ConfigurationError unless a column can be of this type."""
+        """Raises ConfigurationError: no such column can be of this type."""
         if not is_possible:
             problem = f"declared as {self.text!r}, but the binlog has it as {column.type_name}"
             raise ConfigurationError(f"{self.where}: {problem}")
@@ -116,7 +114,7 @@ class Grammar(enum.Enum):
 
 
 class Layout(NamedTuple):
-    """The metadata block's knowledge of a column: its type, `Column.size` and `Column.scale`."""
+    """What the metadata block knows of a column: type, `Column.size`, `Column.scale`."""
 
     type: int
     size: int = 0
@@ -147,7 +145,7 @@ class TypeSizes(NamedTuple):
 
 
 class ResultType(NamedTuple):
-    """A column of a result set; `flags`, as `ColumnFlag` names them, without those of sign and collation."""
+    """Of a column of a result set; `flags`, as `ColumnFlag` names them, without sign and collation."""
 
     type: int
     length: int
@@ -158,7 +156,8 @@ class ResultType(NamedTuple):
 
 class RowReading(NamedTuple):
     """A kernel's `RowOp` with two arguments, and `what` it returns: a number, text or bytes; shown: bytes that the
-    kernel turns into text; code, value: a number or bytes that encode a value."""
+    kernel turns into text; code, value: bytes or a number that encode a value.
+    """
 
     op: str
     first: int = 0
@@ -171,8 +170,9 @@ COPY: Step = ("COPY", 0, 0, 0, 0)
 
 
 class ColumnKind(ABC):
-    """Types that are alike, with an instance for each word. A value has `fixed_size` bytes, or a length of
-    `length_size` bytes before it."""
+    """Types that are alike, with an instance for each word. A value has `fixed_size` bytes, or `length_size` bytes of
+    length.
+    """
 
     values: Mapping[ColumnType, ValueKind] = {}  # of values, by type
     content: ClassVar[ValueKind | None] = None  # of values, where only the declared type shows it
@@ -181,7 +181,7 @@ class ColumnKind(ABC):
     has_sign: ClassVar[bool] = False  # a bit in the field SIGNEDNESS
     has_collation: ClassVar[bool] = False  # a number in the fields DEFAULT_CHARSET or COLUMN_CHARSET
 
-    word: str = ""  # DATA_TYPE
+    word: str = ""
     names: tuple[str, ...] = ()  # synonyms in declarations
     ddl_names: tuple[str, ...] = ()  # and only in DDL
     codes: tuple[ColumnType, ...] = ()  # the types that a TABLE_MAP may have, the newest first
@@ -193,7 +193,7 @@ class ColumnKind(ABC):
     key: str = ""  # as `key_op` gives it; likewise `line` and `step`
     line: tuple[str, int, int] = ("SIDE", 0, 0)
     step: Step | None = None
-    family: str = "OPAQUE"  # the `Kind` of its values in expressions
+    family: str = "OPAQUE"
     key_size: int = 8  # bytes in an index
     is_integer: ClassVar[bool] = False
     is_exact: ClassVar[bool] = False  # has a fixed number of digits after the point, or none
@@ -204,7 +204,7 @@ class ColumnKind(ABC):
     is_large: bool = False  # TEXT or BLOB: an index has a prefix of it
     is_varying: bool = False  # rows have no fixed length
     is_string: bool = False  # CHAR, VARCHAR, BINARY or VARBINARY
-    has_letters: bool = False  # in a character set
+    has_letters: bool = False
     twin: str | None = None  # the word of the same type with bytes for letters
     has_name: ClassVar[bool] = False  # a result set names the type: its number is not unique
     compares_size: ClassVar[bool] = False  # a TABLE_MAP must have the size of `size_of`
@@ -215,17 +215,16 @@ class ColumnKind(ABC):
 
     @property
     def has_prefixes(self) -> bool:
-        """Whether an index may have a prefix of such a column."""
         return self.is_large or self.is_string
 
     def __init__(self, word: str = "", *codes: ColumnType, names: str = "", ddl_names: str = "") -> None:
         self.word, self.codes = word, codes
         self.names, self.ddl_names = tuple(names.split()), tuple(ddl_names.split())
 
-    # In a TABLE_MAP, and in rows ------------------------------------------------------------------
+    # In a TABLE_MAP, and in rows
 
     def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> Layout:
-        """`raw`: a column's metadata, `metadata`: as a number. Raises EventError: no column has such."""
+        """`raw`: a column's metadata, `metadata`: as a number. Raises EventError: no column has it."""
         return Layout(column_type)
 
     def fixed_size(self, column: Column) -> int | None:
@@ -237,7 +236,7 @@ class ColumnKind(ABC):
 
     @abstractmethod
     def convert(self, column: Column) -> Convert:
-        """From the bytes of a value to a `ValueKind`; the function raises ValueError for bytes that make none."""
+        """From the bytes of a value to a `ValueKind`; raises ValueError for bytes that make none."""
 
     def keeps_values(self, old: Column, new: Column) -> bool:
         """Whether every value is the same value in another column of any kind."""
@@ -249,10 +248,10 @@ class ColumnKind(ABC):
             return fixed(size, self.convert(column))
         return prefixed(self.length_size(column), self.convert(column))
 
-    # As DDL declares it ---------------------------------------------------------------------------
+    # As DDL declares it
 
     def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
-        """Fields of `Column` that a TABLE_MAP lacks. Raises ConfigurationError: the column cannot be of this type."""
+        """Fields of `Column` that a TABLE_MAP lacks. Raises ConfigurationError: no such column can be of this type."""
         return {}
 
     def write(self, declared: DeclaredType) -> WrittenType | None:
@@ -260,7 +259,6 @@ class ColumnKind(ABC):
         return None
 
     def length_of(self, written: int | None) -> int | None:
-        """The length of a type, from the one that DDL has written."""
         return None
 
     def size_of(self, sql: SqlType) -> int | None:
@@ -268,7 +266,7 @@ class ColumnKind(ABC):
         return None
 
     def derived(self, column: Column, unit: int | None) -> tuple[str, int | None, int | None]:
-        """Word, length and scale that a TABLE_MAP has; `unit`: bytes of a character, None without characters."""
+        """Word, length and scale in a TABLE_MAP; `unit`: bytes of a character, if any."""
         return self.word, None, column.scale or None
 
     def sizes(self, sql: SqlType) -> TypeSizes:
@@ -279,10 +277,10 @@ class ColumnKind(ABC):
         return self.zero
 
     def shows_alike(self, column: Column, old: SqlType, new: SqlType) -> bool:
-        """Whether stored values that the new type also has look the same in it."""
+        """Whether stored values that both types have look the same."""
         return True
 
-    # Literals and texts ---------------------------------------------------------------------------
+    # Literals and texts
 
     def literal(self, sql: SqlType, value: Literal, version: int) -> str:
         """A default as SHOW CREATE TABLE prints it. Raises ValueError, ArithmeticError."""
@@ -297,7 +295,7 @@ class ColumnKind(ABC):
         raise ValueError(f"constants of type {sql.word} are not known")
 
     def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
-        """The stored value that equals a literal; None where values are not compared so. Raises ValueError."""
+        """The stored value that equals a literal; None: not compared so. Raises ValueError."""
         return None
 
     def shown(self, column: Column, sql: SqlType, settings: TextSettings) -> Text:
@@ -309,13 +307,12 @@ class ColumnKind(ABC):
         """A computed value as the column stores it; None where that is not certain."""
         return None
 
-    # In result sets, DataFrames and kernels -------------------------------------------------------
+    # In result sets, DataFrames and kernels
 
     @abstractmethod
     def result(self, sql: SqlType) -> ResultType: ...
 
     def digits(self, sql: SqlType) -> int:
-        """Digits, or characters, of values in expressions."""
         return 0
 
     def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
@@ -342,7 +339,7 @@ class ColumnKind(ABC):
         return self.key or ("TEXT" if self.fixed_size(column) is None else "FIXED")
 
     def answer(self, column: Column, sql: SqlType, *, is_binary: bool) -> Step | None:
-        """The `ValueOp` for an answer; None: the reference makes it, or it depends on letters."""
+        """The `ValueOp` for an answer; None: the reference makes it, or letters decide."""
         return self.step
 
 
@@ -355,7 +352,7 @@ class Number(ColumnKind):
         return {"is_unsigned": is_unsigned(declared.text)} if column.is_unsigned is None else {}
 
 
-# Literals -------------------------------------------------------------------------------------
+# Literals
 
 
 def decimal_of(value: Literal) -> Decimal:
@@ -399,12 +396,10 @@ def bounded(number: int, bits: int) -> int:
 
 
 def zeros_of(sql: SqlType, width: int) -> int:
-    """The digits that ZEROFILL fills up to."""
     return width if sql.is_zerofill else 0
 
 
 def number_of(value: Value) -> Decimal | None:
-    """A computed value as a number, if it is one."""
     if isinstance(value, bytes) and len(value) <= 8:
         return Decimal(int.from_bytes(value, "big"))
     if isinstance(value, str) and _PLAIN.fullmatch(value.strip(" ")):

@@ -62,7 +62,7 @@ class Strings(ColumnKind):
         self.is_varying = codes[0] != ColumnType.STRING
         self.family = "TEXT" if self.has_letters else "BYTES"
 
-    # In a TABLE_MAP, and in rows ------------------------------------------------------------------
+    # In a TABLE_MAP, and in rows
 
     def layout(self, where: str, column_type: ColumnType, metadata: int, raw: bytes) -> kinds.Layout:
         if column_type in _BLOBS:
@@ -98,13 +98,13 @@ class Strings(ColumnKind):
         read: Convert = bytes
         if column.kind is ValueKind.TEXT:
             charset = column.charset or "utf8mb4"
-            read = lambda data: decode_text(data, charset)  # noqa: E731 - one of two ways
+            read = lambda data: decode_text(data, charset)  # noqa: E731
         if column.type == ColumnType.STRING and column.charset == "binary":
             size = column.size  # fixed binary strings travel without the zeros at their end
             return lambda data: read(data.ljust(size, b"\0"))
         return _decompressed(read) if column.is_compressed else read
 
-    # As DDL declares it ---------------------------------------------------------------------------
+    # As DDL declares it
 
     def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
         declared.expect(column, column.type in self.values)
@@ -137,7 +137,7 @@ class Strings(ColumnKind):
     def shows_alike(self, column: Column, old: SqlType, new: SqlType) -> bool:
         return column.kind is ValueKind.TEXT or not column.is_fixed_length
 
-    # Literals and texts ---------------------------------------------------------------------------
+    # Literals and texts
 
     def kept_literal(self, sql: SqlType, value: kinds.Literal, written: str) -> str:
         return quoted(kinds.text_of(value)) if self.has_letters else written
@@ -192,7 +192,7 @@ class Strings(ColumnKind):
             return None
         return text.rstrip(" ") if column.is_fixed_length else text
 
-    # In DataFrames and kernels --------------------------------------------------------------------
+    # In DataFrames and kernels
 
     def frame_type(self, column: Column, *, keeps_zeros: bool) -> str:
         return "string" if column.kind is ValueKind.TEXT else "binary"
@@ -323,8 +323,6 @@ class LargeStrings(Strings):
 
 
 class XmlType(Strings):
-    """XMLTYPE; only its name is known."""
-
     def __init__(self, word: str) -> None:
         super().__init__(word, *_BLOBS)
         self.family, self.is_varying = "OPAQUE", False
@@ -352,35 +350,32 @@ def large_kind(known: Sequence[LargeStrings], size: int) -> LargeStrings:
 
 
 def filled_size(sql: SqlType) -> int:
-    """Bytes that zeros fill values up to when they are shown; 0 for other types."""
+    """Bytes that zeros fill shown values up to."""
     return (1 if sql.length is None else sql.length) if sql.word == BINARY.word else 0
 
 
 def wanted_charset(sql: SqlType, shown: str | None) -> str | None:
-    """The wanted character set of shown texts, or the column's current one."""
+    """Of shown texts; else the column's current one."""
     return sql.charset if shown in (None, "binary") else shown
 
 
 def is_copied(stored: str | None, wanted: str | None) -> bool:
-    """Whether text of a character set is sent as stored."""
     return wanted in (None, "binary", stored) or (stored, wanted) == ("utf8mb3", "utf8mb4")
 
 
 def _has_letters(column: Column) -> bool:
-    """Whether a kernel knows the letters of a text."""
     charset = column.charset or "utf8mb4"
     return charset in _AS_THEY_ARE or letters_of(charset) is not None
 
 
 def bytes_max(column: Column) -> int:
-    """Of the longest value."""
     if column.type in _BLOBS:
         return (1 << 8 * column.size) - 1
     return column.size - (column.type == ColumnType.VARCHAR_COMPRESSED)
 
 
 def characters_max(column: Column) -> int | None:
-    """Of the longest CHAR or VARCHAR; None where bytes count."""
+    """Of the longest CHAR or VARCHAR."""
     return None if column.type in _BLOBS else bytes_max(column) // character_size(column.charset)
 
 
@@ -398,8 +393,9 @@ def _bytes_needed(old: Column, new: Column) -> int:
 
 
 def _charset(column: Column, text: str) -> str:
-    """The event's character set, as the table may have been converted since; the declared one where the event says
-    binary, or has an unknown collation."""
+    """The event's, as the table may have been converted since; the declared one where the event says binary, or has an
+    unknown collation.
+    """
     named = None if column.charset == "binary" else column.charset
     if named in CODECS:
         return named

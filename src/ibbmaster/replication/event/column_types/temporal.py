@@ -50,8 +50,6 @@ class _Timed(ColumnKind):
 
 
 class _Moment(_Timed):
-    """With a day."""
-
     has_day = True
 
     def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
@@ -77,7 +75,7 @@ class _Calendar(_Moment):
     """Alike in every time zone."""
 
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
-        """A date, or a date and time, of the calendar or not: 2020-00-00 is one."""
+        """A date, or a date and time: 2020-00-00 is one."""
         moment = loose_moment("0000-00-00" if is_zero(value) else str(value))
         if moment.month > 12 or moment.day > 31 or moment.hour > 23 or moment.minute > 59 or moment.second > 59:
             raise ValueError(f"{value!r} is no date and time")
@@ -241,8 +239,6 @@ class Time(_Clock):
 
 
 class DateTime(_Clock, _Calendar):
-    """In any time zone."""
-
     frame = "timestamp_ntz"
     whole, old_sizes = 5, OLD_DATETIME_SIZES
 
@@ -328,7 +324,7 @@ def _digits(declared: kinds.DeclaredType) -> int:
 
 
 def moment_reader(column: Column) -> ReadMoment:
-    """Of a DATE, DATETIME or TIMESTAMP. The reader raises ValueError for bytes that make no moment."""
+    """Of a DATE, DATETIME or TIMESTAMP; it raises ValueError for bytes that make no moment."""
     digits = column.scale
     match column.type:
         case ColumnType.DATETIME2:
@@ -373,7 +369,7 @@ def _datetime(digits: int) -> ReadMoment:
 
 
 def _timestamp(microseconds: Callable[[int], int], order: Literal["big", "little"]) -> ReadMoment:
-    """Seconds since 1970 without sign, as since 11.5, and a fraction. All zeros are the zero time."""
+    """Seconds since 1970 without sign, as since 11.5, and a fraction; zeros are the zero time."""
 
     def read(data: bytes) -> Moment:
         seconds, part = int.from_bytes(data[:4], order), int.from_bytes(data[4:], "big")

@@ -59,7 +59,8 @@ class RowChange:
 
 def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> tuple[bytes, int]:
     """The rows of an event: their bytes, and the offset of the first. Uncompressed ones are not copied; others go where
-    `large` says. Raises EventError: they do not unpack, or are too many for that."""
+    `large` says. Raises EventError: they do not unpack, or are too many.
+    """
     if not header.is_compressed:
         return bytes(event) if isinstance(event, (bytearray, memoryview)) else event, header.rows_offset
     packed = memoryview(event)[header.rows_offset :]
@@ -69,7 +70,7 @@ def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> t
 
 
 class RowDecoder:
-    """Reads the row events of one table; one for each TABLE_MAP that differs."""
+    """Reads the row events of one table and TABLE_MAP."""
 
     def __init__(
         self,
@@ -100,7 +101,7 @@ class RowDecoder:
         return self._read(kind, header, data, offset)
 
     def expect_columns(self, header: RowsHeader) -> None:
-        """Raise EventError unless a row event has the table's number of columns."""
+        """Raises EventError: another number of columns."""
         if header.column_count != len(self.stored):
             found, columns = header.column_count, len(self.stored)
             raise EventError(f"row event of {found} columns, {self.schema.name} has {columns}")
@@ -122,7 +123,6 @@ class RowDecoder:
                 yield RowChange(kind=kind, before=image, after=after)
 
     def _image(self, plan: list[tuple[int, Reader]], data: bytes, offset: int) -> tuple[Image, int]:
-        """An image, and the offset after it."""
         values: list[Value] = [ABSENT] * len(self.stored)
         start = offset
         offset += (len(plan) + 7) // 8

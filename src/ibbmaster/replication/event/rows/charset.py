@@ -79,7 +79,8 @@ def charset_of(collation: int) -> str | None:
 
 def decode_text(data: bytes, charset: str) -> str:
     """Raises ValueError: the bytes are no text of the character set, as halves of surrogate pairs in ucs2, or Python
-    has no codec for it."""
+    lacks the codec.
+    """
     codec = CODECS.get(charset)
     if codec is None:
         raise ValueError(f"character set {charset} cannot be decoded")
@@ -98,7 +99,7 @@ codecs.register_error("no_letter", lambda error: (NO_LETTER, error.end))  # type
 
 
 def encode_text(text: str, charset: str) -> bytes:
-    """Raises ValueError: the character set lacks one of the characters, or Python has no codec for it."""
+    """Raises ValueError: the character set lacks a character, or Python the codec."""
     codec = CODECS.get(charset)
     if codec is None:
         raise ValueError(f"text of character set {charset} cannot be written")
@@ -115,7 +116,7 @@ def encode_text(text: str, charset: str) -> bytes:
 
 
 def encoded(text: str, charset: str) -> bytes:
-    """Text with `?` for what the character set lacks. Raises ValueError: Python has no codec for it."""
+    """With `?` for what the character set lacks. Raises ValueError: Python lacks the codec."""
     codec = CODECS.get(charset)
     if codec is None:
         raise ValueError(f"character set {charset} cannot be written")
@@ -125,7 +126,7 @@ def encoded(text: str, charset: str) -> bytes:
 
 
 def lenient_text(data: bytes, charset: str) -> str:
-    """Bytes as text, with `?` for what is none. Raises ValueError: Python has no codec for the character set."""
+    """With `?` for what is no text. Raises ValueError: Python lacks the codec."""
     try:
         return decode_text(data, charset)
     except UnicodeDecodeError:
@@ -134,7 +135,6 @@ def lenient_text(data: bytes, charset: str) -> str:
 
 @functools.cache
 def byte_texts(stored: str, wanted: str) -> tuple[bytes, ...]:
-    """Each byte of a character set of single bytes in another set."""
     return tuple(encoded(lenient_text(bytes((byte,)), stored), wanted) for byte in range(256))
 
 
@@ -143,8 +143,9 @@ def is_of_single_bytes(charset: str) -> bool:
 
 
 def decode_label(data: bytes, charset: str) -> str:
-    """A label of ENUM or SET, whose bytes CONVERT TO CHARACTER SET leaves as they are; a byte that is no text is `?`.
-    Raises ValueError: Python has no codec for the character set."""
+    """Of ENUM or SET: CONVERT TO CHARACTER SET leaves the bytes as they are; a byte that is no text is `?`. Raises
+    ValueError: Python lacks the codec.
+    """
     with contextlib.suppress(UnicodeDecodeError):
         return decode_text(data, charset)
     found: list[str] = []
@@ -166,7 +167,7 @@ def _first_letter(data: bytes, charset: str) -> tuple[str, int]:
 
 
 def label_in(label: str, charset: str) -> str:
-    """A label as a server keeps it, with `?` for letters that the character set lacks."""
+    """As a server keeps it, with `?` for letters that the character set lacks."""
     if CODECS.get(charset) is None or label.isascii():
         return label
     return "".join(letter if _has(letter, charset) else "?" for letter in label)
@@ -179,7 +180,7 @@ def _has(letter: str, charset: str) -> bool:
         return False
 
 
-# Codecs of our own -----------------------------------------------------------------------------
+# Codecs of our own
 
 
 def _tables() -> dict[str, str]:

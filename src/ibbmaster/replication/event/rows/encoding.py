@@ -40,8 +40,6 @@ Columns = Sequence[int]  # numbers of columns, in order
 
 
 class RowMetadata(enum.Enum):
-    """Values of binlog_row_metadata."""
-
     NO_LOG = "NO_LOG"
     MINIMAL = "MINIMAL"  # signs, and character sets of texts
     FULL = "FULL"  # and names, labels, the primary key
@@ -85,8 +83,7 @@ class WrittenTable:
         return printed_table(self.database, self.table)
 
     def image(self, row: Row, columns: Columns | None = None) -> bytes:
-        """One image of a row, with all columns or some. Raises ValueError: a value does not fit its column, which the
-        text names."""
+        """Some or all columns of a row. Raises ValueError: a value does not fit its column, which the text names."""
         numbers = range(len(self.columns)) if columns is None else columns
         if len(row) != len(self.columns):
             raise ValueError(f"{self.name} has {len(self.columns)} columns, and the row {len(row)} values")
@@ -108,7 +105,6 @@ class WrittenTable:
 
     @property
     def statements(self) -> tuple[str, str]:
-        """They create it, for a replica."""
         parts = [f"{quoted_name(column.name)} {column.declared}" for column in self.columns]
         if self.primary_key and not any(is_primary_key(column.declared) for column in self.columns):
             key = ", ".join(quoted_name(self.columns[number].name) for number in self.primary_key)
@@ -123,9 +119,9 @@ class WrittenTable:
 def written_table(
     name: str, declaration: Mapping[str, str], *, table_id: int, primary_key: Sequence[str] = ()
 ) -> WrittenTable:
-    """A table from its name, `database.table`, and its columns as in CREATE TABLE; those of the key are NOT NULL.
-    Raises ConfigurationError: a column cannot be written, or the key names a missing one, or contradicts the declared
-    one."""
+    """A table from its name, `database.table`, and its columns as in CREATE TABLE; key columns are NOT NULL. Raises
+    ConfigurationError: a column cannot be written, or the key names a missing one, or contradicts the declared one.
+    """
     database, table = parse_table_name(name)
     if max(len(database.encode()), len(table.encode())) > 255:
         raise ConfigurationError(f"{name!r} has a name of more than 255 bytes")
@@ -156,8 +152,6 @@ def _not_null(column: WrittenColumn) -> WrittenColumn:
 
 
 class RowImage(enum.Enum):
-    """Values of binlog_row_image."""
-
     FULL = "FULL"
     MINIMAL = "MINIMAL"  # before: the key; after: what the statement gave
     NOBLOB = "NOBLOB"  # no BLOB or TEXT that did not change
@@ -167,9 +161,10 @@ class RowImage(enum.Enum):
 def image_columns(
     table: WrittenTable, image: RowImage, kind: ChangeKind, given: Collection[int]
 ) -> tuple[Columns, Columns]:
-    """The columns of the images before and after a change, in order. `given`: those that the statement wrote. Where
-    `kind` has only one image the other is of no use. Rows of a table without a key are always whole. Source: MariaDB
-    12.3, sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes."""
+    """The columns of the images before and after a change, in order; `given`: those that the statement wrote. Where
+    `kind` has only one image the other is of no use. Rows of a table without a key are whole. Source: MariaDB 12.3,
+    sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes.
+    """
     everything = tuple(range(len(table.columns)))
     blobs = {number for number in everything if table.columns[number].type in BLOBS}
     if not table.primary_key:
@@ -247,8 +242,9 @@ def _optional_fields(table: WrittenTable, metadata: RowMetadata) -> Iterator[byt
 
 
 def _collations(collations: Sequence[int], default: MetadataField, each: MetadataField) -> bytes:
-    """The commonest and the exceptions, or all if that is shorter. Source: MariaDB 12.3, log_event_server.cc,
-    Table_map_log_event::init_charset_field()."""
+    """The commonest and the exceptions, or all if shorter. Source: MariaDB 12.3, log_event_server.cc,
+    Table_map_log_event::init_charset_field().
+    """
     commonest = max(sorted(set(collations)), key=collations.count)
     others = [(number, collation) for number, collation in enumerate(collations) if collation != commonest]
     if len(collations) < 1 + 2 * len(others):

@@ -33,22 +33,22 @@ HEAD_SIZE_MAX = 2 * EVENT_HEADER_SIZE + FIXED.size + WHOLE_SIZE.size  # of a fra
 
 
 class FragmentOrder:
-    """Checks the order of fragments, their size, and the row event that the first one announces."""
+    """Checks the order and size of fragments, and the row event that the first one announces."""
 
     def __init__(self) -> None:
         self.size = self._count = self._taken = 0  # of the whole row event
         self._next = 1
-        self._head = b""  # of the row event
+        self._head = b""
 
     @property
     def is_open(self) -> bool:
-        """A row event has begun and not ended."""
         return self._next > 1
 
     def take(self, head: Buffer, size: int) -> tuple[int, bool]:
         """Take a fragment event of `size` bytes, by its first `HEAD_SIZE_MAX` bytes. Returns the offset of its part of
         the row event, and whether that is the last. Raises EventError: another type, a missing fragment, or a wrong
-        total size or event."""
+        total size or event.
+        """
         start = EVENT_HEADER_SIZE + FIXED.size
         if size < start:
             found = size - EVENT_HEADER_SIZE
@@ -126,8 +126,9 @@ class FragmentChecks:
 
 
 class PartialRows:
-    """Takes the events of a group in order and joins fragments; keeps at most 64 MiB in memory. Larger row events go
-    where `large` says, fragment by fragment."""
+    """Takes the events of a group in order and joins fragments; keeps at most 64 MiB in memory: larger row events go
+    where `large` says.
+    """
 
     def __init__(self, large: LargeRows = ALL_ROWS) -> None:
         self._large = large
@@ -140,9 +141,10 @@ class PartialRows:
         return self._order.is_open
 
     def whole_event(self, event: bytes) -> bytes | None:
-        """The event itself, unless it is a fragment; else the row event once it is complete, which may be a buffer
-        outside of memory that can be read and cut as `bytes` can. Raises EventError: a missing or wrong fragment,
-        another event between two of them, or a row event that is too large."""
+        """The event itself, unless it is a fragment; else the row event once it is complete, perhaps a buffer outside
+        of memory that can be read and cut as `bytes` can. Raises EventError: a missing or wrong fragment, another event
+        between two, or a row event that is too large.
+        """
         if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
             return self.take(event)
         self.finish()
@@ -152,8 +154,9 @@ class PartialRows:
         self._order.finish()
 
     def take(self, event: Buffer) -> bytes | None:
-        """A whole fragment event without checksum; returns the row event once it is complete. Raises EventError as
-        `FragmentOrder.take`."""
+        """A whole fragment event without checksum; returns the row event once complete. Raises EventError as
+        `FragmentOrder.take`.
+        """
         decode_body(event, EventType.PARTIAL_ROW_DATA)
         if not self.is_open:
             self._kept, self._held = bytearray(), None
@@ -183,8 +186,9 @@ class PlainRows(PartialRows):
     """Restores row events as they were before a server packed or cut them."""
 
     def whole_event(self, event: bytes) -> bytes | None:
-        """The event itself, or the plain row event that it completes; None for other fragments. Raises EventError: a
-        missing or wrong fragment, or rows that do not unpack, or are too many."""
+        """The event, or the plain row event that it completes; None for other fragments. Raises EventError: a missing
+        or wrong fragment, or rows that do not unpack, or are too many.
+        """
         whole = super().whole_event(event)
         if whole is None:
             return None

@@ -134,7 +134,6 @@ def _signedness(columns: tuple[Column, ...], value: Fields) -> Iterator[tuple[in
 
 
 def _default_collations(numbers: list[int], value: Fields) -> Iterator[tuple[int, int]]:
-    """By column number: one for all, and pairs of an index and a collation for the exceptions."""
     default = value.take_lenenc()
     others = {}
     while value.left:
@@ -171,14 +170,14 @@ def _labels(columns: tuple[Column, ...], wanted: int, value: Fields) -> Iterator
 
 
 def _label_texts(labels: tuple[bytes, ...], charset: str | None) -> tuple[str, ...]:
-    """Latin-1, which keeps every byte, where their character set is unknown, or not yet read."""
+    """Latin-1, which keeps every byte, while their character set is unknown."""
     if charset is None or CODECS.get(charset) is None:
         return tuple(label.decode("latin-1") for label in labels)
     return tuple(decode_label(label, charset) for label in labels)
 
 
 def _label_charset(column: Column, collation: int) -> dict[str, Any]:
-    """The character set of labels, which MariaDB writes first, and the labels, if they came before it."""
+    """With the labels, if they came before it: MariaDB writes the character set first."""
     charset = charset_of(collation)
     if column.labels is None or column.charset is not None:
         return {"charset": charset}

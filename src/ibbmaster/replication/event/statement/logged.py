@@ -1,5 +1,6 @@
-"""The statement of an event, with the settings of its session that it depends on, and LOAD DATA, whose file comes in
-blocks before it. Layout: protocol/event/others.md."""
+"""The statement of an event, with the settings of its session that it depends on, and LOAD DATA. Layout:
+protocol/event/others.md.
+"""
 
 import struct
 from dataclasses import dataclass
@@ -132,5 +133,4 @@ def text_codec(charsets: bytes | None) -> str:
 
 
 def failed(verb: str, error_code: int) -> str:
-    """A statement with an unknown effect, in a reason."""
     return f"{verb} that failed with error {error_code} on the server"

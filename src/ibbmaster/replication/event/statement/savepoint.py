@@ -16,7 +16,6 @@ class SavepointStep(NamedTuple):
 
 
 def savepoint_step(cursor: Cursor) -> SavepointStep | None:
-    """The step of a statement, whose cursor stays where it is; None for other statements."""
     if cursor.peek().is_word("SAVEPOINT"):
         return _step(cursor.peek(1), is_rollback=False)
     if not cursor.peek().is_word("ROLLBACK"):
