@@ -11,7 +11,6 @@ DATA = data_beside(__file__)
 
 
 def came(*statements: str, sql_mode: int = 0, case: NameCase | None = None) -> list[list[str]]:
-    """The outcomes of each statement in short."""
     history = Folded(case=case)
     history.run(*statements, sql_mode=sql_mode)
     fold = StatementFold(history)

@@ -27,7 +27,6 @@ def schema_of(table):
 
 
 def values(newest, older, image):
-    """An image of one version in the shape of another."""
     shape = version_shape("db.t", newest)
     return [origin.value(image) for origin in shape.origins(schema_of(older), older)]
 

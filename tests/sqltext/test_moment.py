@@ -74,13 +74,10 @@ def test_what_is_no_day_of_the_calendar_is_refused(value):
         moment_of(value)
 
 
-def test_a_part_of_a_day_may_be_zero():
+def test_a_moment_is_taken_from_texts_with_zeros_and_pythons_own():
     assert moment_of("0000-00-00 00:00:00") == Moment(0, 0, 0)
     assert moment_of("2026-00-01")[:3] == (2026, 0, 1)
     assert moment_of("2026-02-00")[:3] == (2026, 2, 0)
-
-
-def test_a_moment_is_taken_from_texts_and_pythons_own():
     assert moment_of("2024-02-29T23:59:58.5") == Moment(2024, 2, 29, 23, 59, 58, 500000)
     assert moment_of(datetime.date(2024, 2, 29)) == Moment(2024, 2, 29)
     assert moment_of(datetime.datetime(2024, 2, 29, 1, 2, 3, 4, tzinfo=UTC)) == Moment(2024, 2, 29, 1, 2, 3, 4)

@@ -119,8 +119,6 @@ class Facts(SimpleNamespace):
 
 @pytest.fixture
 def new_facts() -> Callable[..., Facts]:
-    """Makes a primary of some profile."""
-
     def make(profile: str = "engine", **facts: object) -> Facts:
         known = {"profile": PROFILES[profile], "server_version": PROFILES[profile].server_version, "server_id": 1}
         return Facts(**{**known, "tables": Tables(), **facts})
@@ -130,8 +128,6 @@ def new_facts() -> Callable[..., Facts]:
 
 @pytest.fixture
 def new_evaluator(new_facts: Callable[..., Facts]) -> Callable[..., Evaluator]:
-    """Makes a session without a dialog around it."""
-
     def make(profile: str = "classic-10.11", **facts: object) -> Evaluator:
         known = new_facts(profile, **facts)
         evaluator = Evaluator(known, Settings(known), UserVariables(), Who(connection_id=7, user="repl", host="::1"))
@@ -143,7 +139,6 @@ def new_evaluator(new_facts: Callable[..., Facts]) -> Callable[..., Evaluator]:
 
 @pytest.fixture
 def new_catalog() -> Callable[..., SchemaCatalog]:
-    """Makes what there is behind some DDL."""
     return catalog_of
 
 
@@ -170,8 +165,6 @@ def shop() -> Tables:
 
 @pytest.fixture
 def new_schema() -> Callable[..., SessionSchema]:
-    """Makes what a session sees of a primary's databases."""
-
     def make(facts: Facts, held: frozenset[str] = privileges.READING) -> SessionSchema:
         return SessionSchema(facts.tables.catalog(facts.tables.newest()), held, own_databases(Settings(facts)))
 
@@ -180,8 +173,6 @@ def new_schema() -> Callable[..., SessionSchema]:
 
 @pytest.fixture
 def new_dialog(new_facts: Callable[..., Facts]) -> Callable[..., Dialog]:
-    """Makes a session with a primary of some profile."""
-
     def make(profile: str = "engine", **facts: object) -> Dialog:
         return Dialog(new_facts(profile, **facts), connection_id=7, user="repl", host="127.0.0.1")
 
@@ -195,7 +186,6 @@ def dialog(new_dialog: Callable[..., Dialog]) -> Dialog:
 
 @pytest.fixture
 def shopping(new_dialog: Callable[..., Dialog], shop: Tables) -> Dialog:
-    """A session with the tables of a shop."""
     return new_dialog("classic-11.8", tables=shop)
 
 
@@ -208,7 +198,6 @@ def rng() -> random.Random:
 
 
 def refused(call, *arguments, **options) -> tuple[int, str]:
-    """Code and text of what a call is refused with."""
     with pytest.raises(RefusedError) as caught:
         call(*arguments, **options)
     return caught.value.err.code, caught.value.err.text

@@ -32,7 +32,6 @@ def ask(dialog, sql):
 
 
 def expected(cell):
-    """An answer as `told` gives it."""
     match json.loads(cell):
         case [int() as code, state]:
             return code, state
@@ -260,7 +259,6 @@ SEEN = (
 
 
 def seen(dialog):
-    """What a session is told of its position, by every statement that tells it."""
     return [[tuple(row) for row in answer.rows] for answer in dialog.query(SEEN.encode())]
 
 

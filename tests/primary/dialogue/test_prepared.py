@@ -11,7 +11,6 @@ from ibbmaster.replication.wire.response import Err, FieldType, Ok, PreparedOk, 
 
 
 def parameters(*values):
-    """What a client sends of numbers, texts and NULL."""
     nulls, types, data = bytearray((len(values) + 7) // 8), b"", b""
     for no, value in enumerate(values):
         if value is None:
@@ -40,7 +39,6 @@ def prepare(statements, sql):
 
 
 def execute(statements, sql, *values):
-    """The rows of a statement, or the code of its error."""
     answer = prepare(statements, sql)
     if isinstance(answer, PreparedOk):
         (answer,) = statements.execute(answer.statement_id, parameters(*values))
@@ -136,13 +134,11 @@ def test_there_are_not_more_than_a_server_allows(statements, monkeypatch):
     assert isinstance(prepare(statements, "SELECT 1"), PreparedOk)
 
 
-def test_their_texts_do_not_fill_the_memory(statements, monkeypatch):
-    monkeypatch.setattr(prepared, "SIZE_MAX", 100)
-    prepare(statements, f"SELECT '{'x' * 60}'")
+def test_their_texts_do_not_fill_the_memory_and_those_that_cannot_be_prepared_are_not_kept(statements, monkeypatch):
+    monkeypatch.setattr(prepared, "SIZE_MAX", 100 + 2 * prepared.TOKEN_SIZE)
+    statement_id = prepare(statements, f"SELECT '{'x' * 60}'").statement_id
     assert prepare(statements, f"SELECT '{'x' * 60}'").code == 1461
-
-
-def test_a_statement_that_cannot_be_prepared_leaves_nothing_behind(statements):
+    statements.close(statement_id)
     prepare(statements, "SELECT nothing")
     assert statements._statements == {}
     assert statements._size == 0

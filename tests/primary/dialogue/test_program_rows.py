@@ -20,8 +20,6 @@ def schema(new_schema, new_facts, new_catalog, shop):
 
 @pytest.fixture
 def rows(schema):
-    """The rows of a table, each as a dictionary."""
-
     def rows(table):
         names = [column.name for column in information_columns(table)]
         return [dict(zip(names, row, strict=True)) for row in ROWS[table](schema().programs())]

@@ -18,7 +18,6 @@ def dialog(shopping):
 
 
 def ask(dialog, sql):
-    """The last answer to a text."""
     return dialog.query(sql.encode())[-1]
 
 

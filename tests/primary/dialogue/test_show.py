@@ -20,8 +20,6 @@ ALL = frozenset(
 
 @pytest.fixture
 def ask(new_evaluator, new_schema):
-    """The names and rows that a SHOW gives."""
-
     def ask(sql, *, held=ALL, database="", last_error=None):
         evaluator = new_evaluator()
         evaluator.who.database = database

@@ -24,7 +24,6 @@ from tests.sessions import session_evaluator
 
 
 def query_of(sql: str) -> SqlQuery:
-    """The tree of a query, or what is wrong with it."""
     (statement,) = parse(sql)
     if statement.query is None:
         problem = statement.problem
@@ -72,8 +71,6 @@ def run_of(tmp_path: Path) -> Callable[..., QueryRun]:
 
 @pytest.fixture
 def rows_of(run_of: Callable[..., QueryRun]) -> Callable[[str], list[tuple[str | None, ...]]]:
-    """The rows of a query, as texts."""
-
     def rows(sql: str) -> list[tuple[str | None, ...]]:
         found = run_of(sql).answer()
         if isinstance(found, BlockResultSet):

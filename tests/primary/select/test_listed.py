@@ -21,7 +21,6 @@ ROWS = [("d", "b", 2), ("d", "a", 10), ("D", "c", None), ("d", "B", 2)]
 
 @pytest.fixture
 def ask():
-    """The names of the columns and the rows of a query over `t` in information_schema."""
     evaluator = session_evaluator()
     evaluator.who.database = "information_schema"
 

@@ -67,7 +67,6 @@ def test_rows_are_sent_as_they_are_stored_where_that_is_all_that_is_asked(
     ],
 )
 def test_what_is_found_does_not_depend_on_whether_the_key_finds_it(tmp_path: Path, declared: str, values: list) -> None:
-    """The same rows in a table with a key, and in one without, where each row is looked at."""
     written = declared.partition(" COLLATE")[0]
     keyed = written_table("d.k", {"c": written}, table_id=1, primary_key=["c"])
     plain = written_table("d.n", {"c": written}, table_id=2)

@@ -32,7 +32,6 @@ def groups_of(ours: OurTables) -> Iterator[Any]:
 
 
 def places_in(ours: OurTables) -> list:
-    """Where each group ends."""
     return [group.end for group in groups_of(ours)]
 
 

@@ -11,8 +11,6 @@ DATA = data_beside(__file__)
 
 @pytest.fixture
 def loads(run_of):
-    """The tables that a query has read, with the names of columns and how many rows."""
-
     def loads(sql):
         run_of.loads.clear()
         list(run_of(sql).answer().rows)

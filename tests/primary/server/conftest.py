@@ -42,7 +42,6 @@ Serving = Callable[..., AbstractAsyncContextManager[tuple[Primary, int]]]
 
 @pytest.fixture(scope="session")
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory of .ibb files: many domains, servers and gaps, out of a real server's binlogs."""
     directory = tmp_path_factory.mktemp("archive")
     import_classic(sorted((CLASSIC / "domains").glob("binlog.0*")), RealDisk(directory), max_file_bytes=1 << 20)
     return directory
@@ -92,7 +91,6 @@ def refusal(act: Callable[..., object], *given: Any) -> tuple[Any, ...]:
 
 
 def dumping(port: int, position: str = "", *, flags: int = 0, server_id: int = 7) -> pymysql.Connection:
-    """A client that has asked for a dump as a replica does."""
     connection = client_of(port)
     connection.query("SET @mariadb_slave_capability=4, @master_binlog_checksum=@@global.binlog_checksum")
     connection.query(f"SET @slave_connect_state='{position}'")
@@ -102,8 +100,6 @@ def dumping(port: int, position: str = "", *, flags: int = 0, server_id: int = 7
 
 @pytest.fixture
 def ask() -> Callable[..., Any]:
-    """Run statements over one PyMySQL connection, in a thread; gives the rows of the last."""
-
     async def ask(port: int, *statements: str, **settings: Any) -> Any:
         def work() -> Any:
             with client_of(port, **settings) as connection, connection.cursor() as cursor:
@@ -134,8 +130,6 @@ class JumpingGroups:
 
 
 class WaitingDump:
-    """A dump of everything, with a heartbeat period, that waits at the end of a log until somebody announces growth."""
-
     def __init__(self, engine: Any, *, heartbeat_s: float, jump: Callable[[], None], **request: Any) -> None:
         asked = DumpRequest(
             replica_server_id=9,

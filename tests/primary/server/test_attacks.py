@@ -47,7 +47,6 @@ class Growing:
         self._path.write_bytes(data[: self.end])
 
     def commit(self) -> bytes | None:
-        """One group more; its bytes, None if there is no other."""
         if not self.to_come:
             return None
         group = self.to_come.pop(0)
@@ -103,7 +102,6 @@ def server(tmp_path_factory):
 
 
 def send(connection: pymysql.Connection, text: bytes, command: bytes = b"\x03") -> socket.socket:
-    """A command whose answer nobody reads."""
     payload = command + text
     while payload:
         piece, payload = payload[:0xFFFFFF], payload[0xFFFFFF:]

@@ -16,7 +16,6 @@ NOW = datetime(2026, 5, 10, tzinfo=UTC)
 
 
 def shown_to_a_client(context: SSL.Context) -> list[bytes]:
-    """What a client sees in a handshake over a pair of sockets: the server's own certificate first."""
     ours, theirs = socket.socketpair()
     server = SSL.Connection(context, ours)
     server.set_accept_state()

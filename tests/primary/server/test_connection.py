@@ -36,7 +36,6 @@ OF_NO_CONNECTION = {"FollowedDirectory.wait_for_growth", "Preparation._prepare"}
 
 @pytest.fixture
 def visits(monkeypatch):
-    """The names of the functions that the server has called in worker threads."""
     called = []
     run_sync = trio.to_thread.run_sync
 

@@ -37,8 +37,6 @@ class Log:
 
 
 class Stage:
-    """Counts, until it has something planned."""
-
     def __init__(self) -> None:
         self.only_counts = True
         self.is_planned = False

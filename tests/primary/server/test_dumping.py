@@ -122,7 +122,6 @@ class RawReplica:
 
 @pytest.fixture
 async def connect():
-    """Log in as another replica; all of them hang up when the test ends."""
     replicas = []
 
     async def connect(port: int) -> RawReplica:
@@ -172,7 +171,6 @@ GROUP = [EventType.GTID, EventType.XID]
 
 
 async def test_many_that_wait_get_each_group_and_few_are_woken_for_it(serving, begin, tmp_path, monkeypatch):
-    """Also one that does not read, and another that is gone: they wake for themselves alone."""
     assert loading.load() is not None
     growing, waits = Growing(tmp_path / "log", max_file_bytes=64 << 20), Counter()
     growing.commit()
@@ -218,7 +216,6 @@ class CutAtOnce(SentCounter):
 
 @pytest.mark.parametrize("cuts", [0, 2])
 async def test_what_was_logged_while_no_replica_was_there_comes_to_one_that_comes_back(serving, begin, tmp_path, cuts):
-    """What the first one knew of the end of the log is no longer so, also where others are lost in their opening."""
     loading.load()
     stages = iter([SentCounter, *cuts * [CutAtOnce], SentCounter])
     with BinlogStore(RealDisk(tmp_path)) as store:
@@ -316,7 +313,6 @@ async def test_a_large_transaction_that_is_not_committed_yet_silences_no_heartbe
 async def test_a_heartbeat_that_falls_due_while_a_group_is_begun_waits_for_its_end(
     waiting_dump, mock_clock, monkeypatch, sizes, has_kernels
 ):
-    """The clock jumps whenever a group is read: by more than the period, so a heartbeat is due at once."""
     monkeypatch.setattr(shared, "kernels", loading.load if has_kernels else lambda: None)
     store = BinlogStore(SimulatedDisk(), StoreOptions(max_file_bytes=8 << 20, spill_bytes=60_000, redo_bytes=16 << 20))
     dump = waiting_dump(store, heartbeat_s=0.2, jump=lambda: mock_clock.jump(0.5))
@@ -462,7 +458,6 @@ async def test_a_last_file_that_is_cut_is_logged_once_and_then_followed(serving,
 
 
 async def test_a_replica_that_reads_traditional_files_keeps_no_other_waiting(serving, begin, fixtures, monkeypatch):
-    """One that waits for the disk, in a thread; another gets everything meanwhile."""
     loading.load()
     waits, may_go_on = threading.Event(), threading.Event()
     read_into = series.ClassicSource.read_into
@@ -510,7 +505,6 @@ def left_behind() -> list[str]:
 async def test_a_dump_that_is_over_leaves_nothing_behind_also_without_the_collector(
     serving, begin, ask, no_collector, monkeypatch, tmp_path, ending
 ):
-    """Otherwise those who have left count as readers, hold files against a purge, and keep memory and descriptors."""
     loading.load()
     monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 2)
     options = StoreOptions(max_file_bytes=4 << 20, state_interval_bytes=1 << 20, spill_bytes=60_000)

@@ -20,8 +20,6 @@ from tests.machinery.simulated_disk import SimulatedDisk
 
 
 class MemoryBinlog(BinlogStore):
-    """Its last file ends with the last group, and none is ready behind it."""
-
     def __init__(self) -> None:
         super().__init__(SimulatedDisk(), StoreOptions(max_file_bytes=4 << 20))
 

@@ -107,7 +107,6 @@ class Waiting:
                 await self.reading.wait()
 
     def go_on(self) -> None:
-        """Have those read that do not, until they are lazy again."""
         self.reading.set()
         self.reading = trio.Event()
 
@@ -172,7 +171,6 @@ def without_heartbeats(payloads: list[bytes]) -> list[bytes]:
 
 
 async def alone(waiting_dump, store, **request) -> list[bytes]:
-    """The payloads of one dump that nobody shares with, without kernels, up to its EOF."""
     dump = waiting_dump(store, heartbeat_s=0.0, jump=lambda: None, **request)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(dump.run)
@@ -183,7 +181,6 @@ async def alone(waiting_dump, store, **request) -> list[bytes]:
 
 @pytest.mark.parametrize("seed", range(4))
 async def test_each_of_many_gets_what_one_alone_gets(waiting_dump, mock_clock, monkeypatch, store, steps, seed):
-    """Some do not read for a while, heartbeats fall due, and groups are small, large or many."""
     rng = random.Random(seed)
     waiting = Waiting(waiting_dump, store, 14, heartbeat_s=5.0)
     async with waiting.running():
@@ -295,7 +292,6 @@ async def test_who_is_ended_before_the_log_grows_gets_nothing_more(waiting_dump,
 
 
 async def test_what_fails_where_the_log_grows_is_met_by_each_dump(waiting_dump, store, steps):
-    """The question whether more will come is asked there, too."""
     waiting = Waiting(waiting_dump, store, 3, requests=[{}])
     failed = []
 
@@ -344,7 +340,6 @@ async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, m
 
 
 async def test_one_that_has_to_wait_for_its_socket_goes_on_where_it_was_cut(waiting_dump, store, steps):
-    """Of the step of another a part went out, in clear or encrypted: the rest comes first."""
     waiting = Waiting(waiting_dump, store, TLS_EACH + 1)
     async with waiting.running():
         await waiting.grow()
@@ -406,7 +401,6 @@ async def test_what_a_thread_encrypted_goes_out_though_the_log_ends_there(waitin
 
 
 async def test_parts_of_a_group_under_way_are_passed_by_all_that_wait(waiting_dump, store, steps):
-    """What comes next lies behind a block without packets, which the others have to pass, too."""
     waiting = Waiting(waiting_dump, store, 6, requests=[{}])
     under_way = store.open_group()
 

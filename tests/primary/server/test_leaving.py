@@ -25,7 +25,6 @@ ANSWER_BYTES = 4 << 20  # more than sockets hold of an answer that nobody reads
 
 @pytest.fixture(scope="module")
 def large_log(tmp_path_factory):
-    """A table whose rows, events and groups all take more than a socket holds."""
     path = tmp_path_factory.mktemp("large") / "log"
     with FixturePrimary(path) as primary:
         table = primary.table("shop.big", id="int primary key", note="varchar(255)")
@@ -52,7 +51,6 @@ def connected(port, *, tls, **settings):
 
 
 def ask(connection, payload):
-    """Send a command, and do not read its answer."""
     connection._sock.sendall(len(payload).to_bytes(3, "little") + b"\0" + payload)
 
 
@@ -62,7 +60,6 @@ def reset(connection):
 
 
 def say_farewell(connection):
-    """End TLS in order, and keep the socket."""
     connection._sock.setblocking(False)
     with contextlib.suppress(OSError, ValueError):
         connection._sock.unwrap()
@@ -150,7 +147,6 @@ def rows_of(connection, sql):
 
 
 async def test_where_all_threads_are_held_who_is_connected_is_told_and_ended(held):
-    """Also by an account that may do nothing else, and holds threads itself."""
     primary, port, attackers = held
 
     def converse():

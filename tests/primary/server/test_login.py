@@ -34,7 +34,6 @@ async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archi
 
 @pytest.mark.parametrize("auth", ["native", "ed25519"])
 async def test_a_right_login_is_prompt_among_a_hundred_guesses_of_its_address(serving, archive, monkeypatch, auth):
-    """None of the guesses is answered before it, whichever way passwords are proved."""
     monkeypatch.setattr(login_guard, "DELAY_MAX_S", 3600.0)
     monkeypatch.setattr(login_guard, "DECAY_S", 3600.0)
     answered = []

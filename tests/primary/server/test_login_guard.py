@@ -14,7 +14,6 @@ def guard():
 
 
 async def guess(guard, host="10.0.0.1", user="repl"):
-    """One wrong login of somebody who waits for its answer; when that comes, None if it is turned away."""
     delay = await guard.answer_delay(host, user, is_right=False)
     if delay is None:
         return None
@@ -23,7 +22,6 @@ async def guess(guard, host="10.0.0.1", user="repl"):
 
 
 async def log_in(guard, host="10.0.0.1", user="repl"):
-    """How long a right login takes; None if it is turned away."""
     begun = trio.current_time()
     if await guard.answer_delay(host, user, is_right=True) is None:
         return None
@@ -72,8 +70,9 @@ async def test_to_guess_in_parallel_and_not_to_wait_for_answers_gains_little(gua
         assert guard.refused - before == pytest.approx(login_guard.LOOKS_A_SECOND * 20, rel=0.02)
 
 
-async def test_beside_that_a_right_login_waits_for_its_turn_or_is_turned_away(guard, autojump_clock):
+async def test_beside_that_a_right_login_waits_or_is_turned_away_and_others_are_judged_at_once(guard, autojump_clock):
     async with flooded(guard):
+        assert await log_in(guard, "10.0.0.2") == 0
         took = [await log_in(guard) for _ in range(100)]
     assert all(each is None or each <= login_guard.WAIT_MAX_S for each in took)
 
@@ -86,17 +85,11 @@ async def test_a_crowd_that_logs_in_at_once_has_no_turns_to_wait_for(guard, auto
 
 
 async def test_a_hundred_who_guess_from_an_address_keep_no_right_login_of_it_waiting(guard, autojump_clock):
-    """Nor one to the same account, whether or not they wait for their answers."""
     async with flooded(guard, pause_s=0.5), flooded(guard, user="other", pause_s=0.5):
         for _ in range(100):
             await trio.sleep(0.1)
             assert await log_in(guard) == 0
             assert await log_in(guard, user="new") == 0
-
-
-async def test_others_are_judged_at_once(guard, autojump_clock):
-    async with flooded(guard):
-        assert await log_in(guard, "10.0.0.2") == 0
 
 
 async def test_a_wrong_login_tells_no_accounts(autojump_clock):

@@ -19,8 +19,6 @@ REFUSAL = Err(code=1236, sqlstate="HY000", text="as the test says")
 
 
 class Note:
-    """Notes the steps of every connection; at `step` it does what `act` says."""
-
     def __init__(self, step=None, act=None):
         self.steps, self.reasons, self.dumps = [], [], []
         self._step, self._act = step, act

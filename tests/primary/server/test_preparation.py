@@ -46,13 +46,10 @@ async def test_without_kernels_nothing_is_done_and_nobody_waits():
     engine.state.assert_not_called()
 
 
-async def test_a_dump_waits_a_little_and_not_longer(autojump_clock):
+async def test_a_dump_that_is_held_waits_a_little_and_not_longer_and_no_other(autojump_clock):
     begun = trio.current_time()
     await Preparation(Mock(), has_kernels=True, holds_dumps=True).wait()  # which nobody runs
     assert trio.current_time() - begun == pytest.approx(WAIT_S)
-
-
-async def test_dumps_that_are_not_held_begin_at_once():
     with trio.fail_after(0):
         await Preparation(Mock(), has_kernels=True, holds_dumps=False).wait()  # which nobody runs
 
@@ -101,7 +98,6 @@ def kernels():
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
-    """Three domains in files of a few states, with a group that is longer than a page now and then."""
     directory = tmp_path_factory.mktemp("log")
     with BinlogWriter(RealDisk(directory), max_file_bytes=1 << 20, state_interval_bytes=1 << 17) as writer:
         for number in range(GROUPS):
@@ -111,7 +107,6 @@ def directory(tmp_path_factory):
 
 
 def positions() -> list[str]:
-    """Of replicas everywhere in the log, that have all before a group in each domain; and some that cannot be."""
     found = [
         ",".join(f"{one % 3}-{1 + one % 2}-{one + 1}" for one in range(number, number + 3))
         for number in range(0, GROUPS - 3, 23)
@@ -202,7 +197,6 @@ CLASSIC = Path(__file__).parents[3] / "fixtures" / "classic" / "10.11" / "domain
 
 @pytest.mark.parametrize("state", ["whole", "cut", "damaged", "packed"])
 async def test_a_traditional_file_is_walked_before_and_dumps_are_as_without(serving, tmp_path, monkeypatch, state):
-    """Each dump that begins in it then goes known ways, as far as there are any."""
     directory = tmp_path / "log"
     directory.mkdir()
     data = bytearray(max(CLASSIC.glob("binlog.0*"), key=lambda path: path.stat().st_size).read_bytes())

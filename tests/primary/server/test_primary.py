@@ -78,7 +78,6 @@ async def test_events_listed_by_sql_begin_with_a_gtid(serving, ask, archive):
 
 
 def kill(port: int, connection_id: int, user: str, by_command: bool) -> int:
-    """The error code of a KILL, 0 if it is carried out."""
     with client_of(port, user=user) as connection:
         try:
             if by_command:
@@ -130,7 +129,6 @@ OPENINGS = {
 @pytest.mark.parametrize(("profile", "has_time"), OPENINGS.values(), ids=OPENINGS)
 async def test_a_stream_opens_with_the_time_its_profile_wants(serving, archive, profile, has_time):
     def first_times(port: int, position: str) -> tuple[int, int]:
-        """Of the FORMAT_DESCRIPTION and of the first GTID, or 0 where none comes."""
         times = {}
         with dumping(port, position, flags=1) as connection:
             while (data := connection._read_packet().get_all_data())[0] != 0xFE:

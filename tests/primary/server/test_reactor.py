@@ -93,7 +93,6 @@ async def test_a_client_gets_the_answers_that_a_task_of_its_own_would_give(servi
 
 
 async def test_who_asks_much_at_once_lets_others_have_their_turn(serving, archive, monkeypatch):
-    """A client that waits for no answer is not answered to its end before another one gets an answer."""
     answered, are_sent = [], threading.Event()
     answer_at_once = Answers.at_once
 
@@ -171,7 +170,6 @@ async def test_the_socket_of_who_is_cancelled_is_read_no_more(reactor, pair):
 
 
 async def test_one_that_ends_another_in_the_same_round_is_no_mistake(reactor):
-    """Both have said something: whose turn is first cancels the other one."""
     scopes = [trio.CancelScope(), trio.CancelScope()]
     got = []
     pairs = [socket.socketpair() for _ in scopes]
@@ -199,8 +197,6 @@ async def test_one_that_ends_another_in_the_same_round_is_no_mistake(reactor):
 
 
 async def test_who_ends_its_own_connection_has_its_answer(serving, archive):
-    """KILL of the own connection: the answer goes out before it is cut."""
-
     def kill(port):
         connection = client_of(port, read_timeout=60)
         connection._sock.sendall(framed(b"\x0c" + struct.pack("<I", connection.thread_id())))

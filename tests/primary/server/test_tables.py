@@ -25,7 +25,6 @@ DDL = CLASSIC / "10.11" / "ddl-trx-xa"
 
 
 def groups_of(engine):
-    """Where each group of a log ends, and what is logged up to there."""
     state = GtidState()
     with closing(engine.groups(engine.start_of_file())) as groups:
         while (group := groups.next_group()) is not None:
@@ -36,7 +35,6 @@ def groups_of(engine):
 
 @pytest.fixture(params=["classic", "engine"])
 def engine(request, archive):
-    """Many domains, servers and gaps, as traditional files and as pages."""
     with ibbmaster.open(CLASSIC / "10.11" / "domains" if request.param == "classic" else archive) as log:
         yield log.engine
 
@@ -124,7 +122,6 @@ async def test_a_session_sees_the_tables_over_the_wire(serving, ask):
 
 @pytest.mark.parametrize("way", ["KILL QUERY", "max_statement_time", "the server stops"])
 async def test_a_session_that_asks_for_the_schema_of_a_long_log_can_be_broken_off(serving, ask, monkeypatch, way):
-    """The log is as long as it takes to break it off: the folding of each group waits for that."""
     folds, fold = [], GroupFolding.fold
     has_begun, is_broken_off = threading.Event(), threading.Event()
 

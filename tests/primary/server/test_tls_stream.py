@@ -59,7 +59,6 @@ class Client:
         socket.socket.shutdown(self._secure, socket.SHUT_RDWR)
 
     def forge(self, data: bytes) -> None:
-        """Send what is not encrypted."""
         socket.socket.sendall(self._secure, data)
 
     async def join(self) -> None:
@@ -68,7 +67,6 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def connected(certificate, version: ssl.TLSVersion = VERSIONS[1]):
-    """A client that has said something, and the server's end."""
     stream, theirs = pair()
     client = Client(theirs, version)
     async with stream:

@@ -66,7 +66,6 @@ def gtids_of(engine):
 
 
 def positions_of(engine):
-    """Where a replica can be: before all groups, and after each of them."""
     state = engine.start_of_file().state.copy()
     positions = [state.position()]
     for gtid in gtids_of(engine):
@@ -82,7 +81,6 @@ class Call(NamedTuple):
 
 
 def noted(monkeypatch, owner, name):
-    """The calls of a function from now on."""
     calls, function = [], getattr(owner, name)
 
     def note(*given, **named):
@@ -95,7 +93,6 @@ def noted(monkeypatch, owner, name):
 
 
 def write_all(store, groups):
-    """Write groups that become durable together."""
     for group in groups:
         ticket = store.write_direct_ordered(*group)
     store.group_commit_ordered(ticket)
@@ -202,7 +199,6 @@ def check_same(dump_of, engine, position="", ways=PUMPS, **options):
 
 @pytest.fixture
 def dump_of():
-    """Dumps as `run_dump` makes them; those that stay leave at the end of the test."""
     if loading.load() is None:
         pytest.fail("the kernels cannot be loaded here")
     with contextlib.ExitStack() as staying:

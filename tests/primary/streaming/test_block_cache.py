@@ -201,7 +201,6 @@ def test_what_is_found_is_what_a_walk_group_by_group_would_skip(seed):
 
 
 def test_a_way_ends_where_numbers_step_back():
-    """What is last of a pair behind them does not say what the way is over."""
     groups = list(map(gtid_of, (*range(1, 11), 3, 4)))
     ways = KnownSkips()
     ways.note(("file", mark(0)), [walked(groups, 0, 10), walked(groups, 10, 12)])
@@ -210,7 +209,6 @@ def test_a_way_ends_where_numbers_step_back():
 
 
 def test_who_has_come_as_far_as_another_knows_what_stopped_that_one():
-    """It need not look again; who has come farther has to."""
     groups = list(map(gtid_of, range(1, 10)))
     ways = KnownSkips()
     ways.note(("file", mark(0)), [walked(groups, 0, 3), walked(groups, 3, 5, is_stopped=True)], [groups[5]])

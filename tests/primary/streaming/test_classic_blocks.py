@@ -87,7 +87,6 @@ def test_a_dump_begins_without_a_visit_to_a_thread_and_with_a_short_block(dump_o
 @pytest.mark.parametrize("profile", ["classic-11.8", "engine"])
 @pytest.mark.parametrize("seed", range(6))
 def test_wherever_a_file_is_not_in_memory_a_thread_goes_on(dump_of, tmp_path, monkeypatch, seed, profile):
-    """Any read that may not wait can be refused, also in the middle of a group."""
     shutil.copytree(FIXTURES / ("gtid-index" if seed % 2 else "classic/10.11/domains"), tmp_path, dirs_exist_ok=True)
     engine, rng, refused = ClassicBinlog([tmp_path]), random.Random(seed), [0, 0]
     fill = series.fill

@@ -14,15 +14,12 @@ IGNORES_2 = {"ignored_domain_ids": frozenset({2})}
 
 
 class Pair:
-    """A primary, and a replica whose position follows what comes."""
-
     def __init__(self, store, dump):
         self._store = store
         self._dump = dump
         self.has = GtidState()
 
     def begin(self, *, logged, has):
-        """The primary's log begins with a state, and the replica is at a position."""
         self._store.reset(GtidState.parse(logged))
         self.has = GtidState.parse(has)
 
@@ -31,7 +28,6 @@ class Pair:
             self._store.write_direct(gtid, make_gtid_event(gtid), [make_event(16, gtid.server_id, bytes(8))])
 
     def follow(self, *later, **asked):
-        """What comes of what is logged, and of what is logged while the dump goes on: nothing that the replica has."""
         left = [later]
 
         def feed_or_end(session):

@@ -41,7 +41,6 @@ class Sent:
 
 
 def sent_by(dump):
-    """Read the packets of a dump; its last event may be cut."""
     reader = PacketReader(limit=1 << 26, next_sequence=1)
     reader.receive_data(bytes(dump.data))
     found = Sent([], [], False)
@@ -178,7 +177,6 @@ def test_other_contents_under_right_checksums_are_refused_as_the_careful_path_re
 
 
 def test_what_a_head_leads_past_is_checked_before_the_group_ends(dump_of, log, tmp_path, monkeypatch):
-    """As if a disk had given another head first: the way then leads over a group."""
     later = large_group(log).start
 
     def set_commit(self, _):
@@ -193,7 +191,6 @@ def test_what_a_head_leads_past_is_checked_before_the_group_ends(dump_of, log, t
 
 @pytest.mark.parametrize("send_buffer", [4 << 20, 60_000])
 def test_later_dumps_take_the_ways_that_one_has_found(dump_of, log, ways, monkeypatch, send_buffer):
-    """Also those that begin between the groups, or with the second of them."""
     shared, found = SharedBlocks(), []
     way = {"is_pumped": True, "send_buffer": send_buffer, "shared": shared}
     check_same(dump_of, open_files(log), ways=[way])
@@ -207,7 +204,6 @@ def test_later_dumps_take_the_ways_that_one_has_found(dump_of, log, ways, monkey
 
 
 def test_a_known_way_that_is_wrong_ends_no_group_and_is_forgotten(dump_of, log, ways):
-    """As of a file that was cut and written anew: it leads over a group."""
     careful = sent_by(dump_of(open_files(log), is_fast=False)).ended
     shared = SharedBlocks()
     dump_of(open_files(log), is_fast=True, is_pumped=True, shared=shared)

@@ -30,7 +30,6 @@ def repeated(engine, rng):
 
 
 def positions_in(log, rng):
-    """The begin, and where a replica may be in any round, also with one domain further than another."""
     found = gtids_of(log)
     cuts = [rng.randrange(1, len(found)) for _ in range(2)]
     chosen = [GtidState([*log.start_of_file().state, *found[:cut]]).position() for cut in cuts]

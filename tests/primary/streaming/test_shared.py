@@ -55,7 +55,6 @@ def of_groups(gtids):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_kept_of_many_steps_makes_the_state_that_all_of_them_make(seed):
-    """Also which server was the last in a domain, where a state says that."""
     rng, numbers = random.Random(seed), Counter()
     gtids = []
     for _ in range(50):
@@ -70,7 +69,6 @@ def test_what_is_kept_of_many_steps_makes_the_state_that_all_of_them_make(seed):
 
 
 def test_all_are_kept_where_the_numbers_of_a_server_do_not_grow():
-    """Readers note where numbers step back."""
     gtids = list(map(gtid_of, (1, 5, 5, 7)))
     assert sent_block(of_groups(gtids), 0).gtids == tuple(gtids)
 

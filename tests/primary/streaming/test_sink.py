@@ -16,8 +16,6 @@ AT = FramingState(LOG_START)
 
 
 class Doubling:
-    """Sends each block twice, its bytes in another case the second time."""
-
     only_counts = False
 
     def __init__(self):
@@ -35,8 +33,6 @@ class Doubling:
 
 
 class First(Doubling):
-    """Sends the first bytes alone, and then cuts."""
-
     def __init__(self, size):
         super().__init__()
         self._left = size
@@ -50,7 +46,6 @@ class First(Doubling):
 
 
 def passed(stage, *pieces):
-    """The bytes that come out of a stage, and whether it has cut the connection."""
     sent = []
 
     async def send(block):
@@ -67,9 +62,12 @@ def passed(stage, *pieces):
     return sent, False
 
 
-def test_bytes_go_through_the_stages_in_their_order():
+def test_bytes_and_borders_go_through_the_stages_in_their_order():
+    doubling, another = Doubling(), Doubling()
+    Stages([doubling, another]).note_border()
+    assert (doubling.borders, another.borders) == (1, 1)
     before, behind = SentCounter(), SentCounter()
-    assert passed(Stages([before, Doubling(), behind]), b"ab", b"c") == ([b"ab", b"AB", b"c", b"C"], False)
+    assert passed(Stages([before, doubling, behind]), b"ab", b"c") == ([b"ab", b"AB", b"c", b"C"], False)
     assert (before.sent_bytes, behind.sent_bytes) == (3, 6)
 
 
@@ -91,12 +89,6 @@ def test_a_pump_may_send_past_stages_that_all_only_count():
     stage.note_sent(7)
     assert [counter.sent_bytes for counter in counters] == [7, 7]
     assert not Stages([SentCounter(), Doubling()]).only_counts
-
-
-def test_each_stage_hears_of_a_border():
-    stages = Doubling(), Doubling()
-    Stages(stages).note_border()
-    assert [stage.borders for stage in stages] == [1, 1]
 
 
 @pytest.mark.parametrize("makers", [(), (lambda _: None,), (lambda _: None, lambda _: None)])

@@ -148,7 +148,6 @@ def test_a_dump_that_was_ended_early_marks_no_end_for_others(dump_of, tmp_path):
 
 
 def check_broken_off(dump, whole):
-    """It ended with error 1236 that names two places, and what was sent before is right."""
     assert dump.error is not None
     places = r"binlog-\d+\.ibb( \(node \d+ of a group\))? offset \d+"
     found = re.search(rf"the stream ended at ({places}), and ({places}) would come next", dump.error)
@@ -189,7 +188,6 @@ def test_a_group_that_somebody_else_takes_away_ends_the_dump(dump_of, memory_pat
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("size", [200, 100_000, 3 << 20], ids=["small", "out of band", "long records"])
 def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, memory_path, path, size):
-    """The new one has groups of the same sizes at the same places, and its files the same names."""
     sizes = {"max_file_bytes": 16 << 20, "state_interval_bytes": 4 << 20, "redo_bytes": 64 << 20}
     store = new_store(memory_path, **sizes, spill_bytes=60_000 if size < 1 << 20 else 8 << 20)
 
@@ -222,7 +220,6 @@ def test_nothing_of_a_log_that_began_anew_follows_the_old_one(dump_of, memory_pa
 @pytest.mark.parametrize("again", [False, True], ids=["another block", "the same block again"])
 @pytest.mark.parametrize("is_shared", [False, True], ids=["alone", "shared"])
 def test_a_block_from_another_place_is_not_sent(dump_of, tmp_path, monkeypatch, is_shared, again):
-    """As if the cache mixed up its keys; also for the parts of a group, and blocks with other packet numbers."""
     store = random_log(3, RealDisk(tmp_path))
     whole = bytes(dump_of(store, is_fast=False).data)
     monkeypatch.setattr(block_cache, "READERS_OF_SHARED", 1 if is_shared else 99)
@@ -248,7 +245,6 @@ def test_a_block_from_another_place_is_not_sent(dump_of, tmp_path, monkeypatch, 
 
 
 def recorded_blocks(dump_of, store, monkeypatch):
-    """The blocks that a dump asks the cache for."""
     with monkeypatch.context() as patched:
         calls = noted(patched, BlockCache, "find")
         dump_of(store, is_fast=True)
@@ -256,7 +252,6 @@ def recorded_blocks(dump_of, store, monkeypatch):
 
 
 def renumbered_like(block):
-    """A block with the packets of this one that begins a byte further."""
     before = FramingState(block.begin._replace(offset=block.begin.offset + 1))
     packets = Packets(bytearray(block.data()), sequence=block.sequence_after)
     return Block(packets, before, block.after, block.groups)
@@ -273,7 +268,6 @@ def test_blocks_that_do_not_follow_each_other_are_not_joined():
 
 @pytest.mark.parametrize("kind", ["pages", "traditional"])
 def test_reading_goes_on_where_a_group_ended_whatever_stands_between(memory_path, kind):
-    """Over states, parts of other groups, files that a FLUSH ended, long records that nobody reads to their ends."""
     if kind == "pages":
         engines = [random_log(seed, RealDisk(make_directory(memory_path / str(seed)))) for seed in range(4)]
         engines += [open_files(path) for path in sorted((FIXTURES / "ibb").iterdir())]
@@ -304,7 +298,6 @@ def make_directory(path):
 
 
 def long_records(disk):
-    """Groups of several MB in their commit records, over files."""
     store = new_store(disk, max_file_bytes=2 << 20, spill_bytes=8 << 20, redo_bytes=64 << 20)
     for seq_no in range(1, 12):
         store.write_direct(*new_group(seq_no, make_event(23, 1, bytes(10 if seq_no % 3 else 3 << 20)), XID_EVENT))
@@ -332,7 +325,6 @@ def test_an_event_of_more_than_a_packet(dump_of, memory_path, size):
 
 
 def large_groups(directory, count):
-    """Small groups, each behind one with a part out of band."""
     store = new_store(directory, max_file_bytes=8 << 20, spill_bytes=10_000)
     bodies = [make_event(23, 1, bytes(20_000)), make_event(23, 1, bytes(100))] * count
     write_all(store, (new_group(seq_no, body, XID_EVENT) for seq_no, body in enumerate(bodies, 1)))
@@ -347,7 +339,6 @@ def test_a_pump_goes_on_over_the_ends_of_groups(dump_of, tmp_path):
 
 @pytest.mark.parametrize("node_bytes", [700, 5000, 16_000, 60_000])
 def test_many_nodes_in_one_read_go_out_without_a_look_at_each(dump_of, tmp_path, monkeypatch, node_bytes):
-    """Events end anywhere in them, and the first ones lie in the commit record."""
     rng = random.Random(node_bytes)
     disk = RealDisk(tmp_path)
     sizes = {"spill_bytes": node_bytes, "oob_piece_bytes": node_bytes}
@@ -439,7 +430,6 @@ def test_many_known_ways_that_follow_each_other_are_one_for_those_who_come_later
 
 
 def test_what_a_slow_socket_does_not_take_never_outgrows_its_buffer(dump_of, memory_path):
-    """The smallest events grow most, and long ones between them are no part of the output but of what is left."""
     tiny, long = make_event(23, 1, b"") * 20_000, make_event(23, 1, bytes(130_000))
     for spill_bytes in (60_000, 8 << 20):  # out of band, and in the commit record
         disk = RealDisk(memory_path / str(spill_bytes))
@@ -480,7 +470,6 @@ def test_damage_ends_the_dump_where_and_as_the_careful_path_does(dump_of):
 
 
 def small_groups(directory, count=3000, **options):
-    """A store with numbers from 1 on in domain 0."""
     store = new_store(directory, **options)
     write_all(store, (new_group(seq_no, make_event(23, 1, bytes(200)), XID_EVENT) for seq_no in range(1, count + 1)))
     store.checkpoint()
@@ -521,7 +510,6 @@ def test_the_rest_of_a_group_that_a_state_lies_in_is_skipped_with_what_follows(d
 
 @pytest.mark.parametrize("is_in_order", [True, False], ids=["in order", "with steps back"])
 def test_the_last_group_of_a_replica_is_skipped_with_those_before_it(dump_of, tmp_path, is_in_order):
-    """At every place of a log of two domains; in one of them two servers write the same numbers."""
     store, shared = new_store(tmp_path, StoreOptions(state_interval_bytes=1 << 16, gtid_strict=False)), SharedBlocks()
     position, positions = {}, []
     groups = []
@@ -555,7 +543,6 @@ def test_replicas_at_the_same_place_take_one_way_to_it(dump_of, tmp_path, monkey
 @pytest.mark.parametrize("is_classic", [False, True], ids=["ibb", "traditional"])
 @pytest.mark.parametrize("seed", range(3))
 def test_dumps_that_share_what_they_found_are_as_those_alone_wherever_each_begins(dump_of, tmp_path, seed, is_classic):
-    """Replicas beside each other, at neighbouring places, with other domains missing, and with other wishes."""
     if is_classic:
         capture = [path for path in SMALL_CAPTURES if path.name == "domains"][seed % 2]
         engine = ClassicBinlog(sorted(path for path in capture.iterdir() if path.suffix[1:].isdigit()))
@@ -575,7 +562,6 @@ def test_dumps_that_share_what_they_found_are_as_those_alone_wherever_each_begin
 
 
 def test_dumps_that_share_what_they_found_know_nothing_of_the_log_before_a_reset(dump_of, tmp_path):
-    """The new log has other groups of the same sizes: each is at the place of an old one that is kept still."""
     options = StoreOptions(spill_bytes=20_000, oob_piece_bytes=9000, state_interval_bytes=1 << 20)
     store, shared = new_store(tmp_path, options), SharedBlocks()
     for content in (b"o", b"n", b"m"):

@@ -60,7 +60,6 @@ def random_gtids(rng):
 
 
 def write(directory, gtids, rng):
-    """A log of these groups, in which files and states end anywhere."""
     options = StoreOptions(
         durability=Durability.LATER,
         max_file_bytes=rng.choice([8, 24, 96]) * PAGE_SIZE,
@@ -122,7 +121,6 @@ def question(rng, one, positions):
 
 
 def answer(dump_of, log, **options):
-    """What a dump gets, packet by packet, and why it ends; or why it does not begin."""
     try:
         dump = dump_of(log, **options)
     except IbbMasterError as error:
@@ -134,7 +132,6 @@ PLACES = ((32, 36), (10, 14), (24, 32))  # of domain, server and number in a pac
 
 
 def packets_of(data):
-    """Each packet in hexadecimal digits, with its GTID if it has one."""
     found = []
     while data:
         size = int.from_bytes(data[:3], "little")
@@ -179,7 +176,6 @@ def test_what_a_dump_of_another_server_has_skipped_is_no_way_for_others(dump_of,
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", ["ibb", "traditional"])
 def test_a_dump_gets_what_it_gets_of_a_fresh_server_without_kernels(dump_of, stream_seeds, tmp_path, monkeypatch, kind):
-    """Dumps from all places of a log, in any order, that share what they have found."""
     for seed in stream_seeds(SAMPLE):
         rng = random.Random(f"{seed} {kind}")
         monkeypatch.setattr(block_cache, "READERS_OF_SHARED", rng.choice([1, 99]))

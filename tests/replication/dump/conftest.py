@@ -161,7 +161,6 @@ class Conversation:
         return found
 
     def events(self) -> list[bytes]:
-        """The events that came since the last call, and last a payload that is none."""
         return [payload[1:] if payload[0] == 0 else payload for payload in self.payloads()]
 
     def _take(self, data: bytes) -> None:

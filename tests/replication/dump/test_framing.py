@@ -139,7 +139,6 @@ class Receiver:
 
 
 def large_event(size: int) -> Iterator[bytes]:
-    """An event of so many bytes, made while it is read."""
     yield HEADER.pack(0, EventType.WRITE_ROWS_V1, 1, size, 0, 0)
     left = size - 19
     while left:

@@ -53,9 +53,13 @@ def test_a_replica_that_has_forgotten_its_position_may_connect_again(variables, 
     assert code_of(is_registered=True, **variables) == (code, NO_POSITION)
 
 
-def test_a_null_position_counts_as_unset_and_an_empty_one_as_set() -> None:
+def test_null_counts_as_unset_and_an_empty_position_or_until_as_set() -> None:
     assert code_of(slave_connect_state=None) == (1236, NO_POSITION)
-    assert dump_request(REPLICA, {"slave_connect_state": ""}, ENGINE).position == GtidPosition()
+    assert request_with(slave_connect_state="").position == GtidPosition()
+    assert (request_with(slave_until_gtid="").until, request_with(slave_until_gtid=None).until) == (
+        GtidPosition(),
+        None,
+    )
 
 
 def test_the_refusal_tells_our_log_what_to_do() -> None:
@@ -111,11 +115,6 @@ def test_two_gtids_of_one_domain_are_error_1943_with_the_later_one_first() -> No
     expected = (1943, "GTID 0-1-3 and 0-1-2 conflict (duplicate domain id 0)")
     assert code_of(slave_connect_state="0-1-2,0-1-3") == expected
     assert code_of(slave_connect_state="", slave_until_gtid="0-1-2,0-1-3") == expected
-
-
-def test_an_until_may_be_empty() -> None:
-    assert request_with(slave_until_gtid="").until == GtidPosition()
-    assert request_with(slave_until_gtid=None).until is None
 
 
 @pytest.mark.parametrize(

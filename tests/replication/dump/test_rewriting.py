@@ -42,9 +42,6 @@ def kinds(events: list[bytes]) -> list[str]:
     return [EventType(event[4]).name for event in events]
 
 
-# --- ANNOTATE_ROWS, marked events, old replicas
-
-
 @pytest.mark.parametrize(("capability", "wanted", "expected"), DATA["annotations"])
 @pytest.mark.parametrize("size", [30, 1000, 100_000])
 def test_annotations_go_out_if_wanted_or_are_left_out_or_replaced(
@@ -140,9 +137,6 @@ def test_the_artificial_list_goes_to_old_replicas_too_as_recorded(make, converse
     assert kinds(events) == ["GTID_LIST"]
 
 
-# --- a traditional stream
-
-
 def events_of_file(path: Path) -> list[bytes]:
     data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
     return divide_events(data[4:])
@@ -223,13 +217,8 @@ def test_a_client_that_never_set_the_checksum_variable_gets_the_rotate_and_an_er
     )
 
 
-# --- a dump by file and offset
-
-
 @pytest.fixture
 def file_dump(make, converse) -> Callable[..., Any]:
-    """A dump of three groups of two files, or the first of them, from a position."""
-
     def dump_from(position: int, count: int = 3, file_name: str = "binlog.000001") -> Any:
         request = make.request(None, file_name=file_name, file_position=position)
         dump = converse(request, profile="classic-11.8", file_name=file_name)
@@ -334,16 +323,10 @@ def test_a_dummy_says_what_it_replaces_if_it_has_room_and_is_filled_by_the_calle
     assert decode_event_header(dummy).size == size
 
 
-def test_the_gtid_of_a_transaction_becomes_begin() -> None:
+def test_the_gtid_of_a_transaction_becomes_begin_if_it_has_room_with_padding_in_its_status() -> None:
     assert with_checksum_size(begin_for(header_of(162, 38, 656, EventFlag.SUPPRESS_USE))) == recorded("begin")
-
-
-def test_a_longer_gtid_event_becomes_begin_with_padding_in_its_status() -> None:
     begin = begin_for(header_of(162, 40, 0, EventFlag.THREAD_SPECIFIC | EventFlag.SKIP_REPLICATION))
     assert begin[19:] == bytes(11) + b"\x02\x00" + b"\xff\xff" + b"\0BEGIN"
     assert decode_event_header(begin).flags == EventFlag.SUPPRESS_USE | EventFlag.SKIP_REPLICATION
     assert decode_event_header(begin).size == len(begin) == 40
-
-
-def test_an_event_without_room_for_begin_is_not_replaced() -> None:
-    assert begin_for(header_of(162, 37)) is None
+    assert begin_for(header_of(162, 37)) is None  # no room

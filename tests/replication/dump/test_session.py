@@ -71,7 +71,6 @@ def gtids(events: list[bytes]) -> list[int]:
 
 
 def lists(events: list[bytes], *, checksum: bool = False) -> list[tuple[str, bool]]:
-    """The states of the GTID_LIST events, and whether they say that UNTIL is reached."""
     found = []
     for event in events:
         if event != EOF and event[4] == EventType.GTID_LIST:
@@ -79,9 +78,6 @@ def lists(events: list[bytes], *, checksum: bool = False) -> list[tuple[str, boo
             value = decode_gtid_list(event[:9] + size.to_bytes(4, "little") + event[13:size])
             found.append((",".join(map(str, value.gtids)), bool(value.flags & FLAG_UNTIL_REACHED)))
     return found
-
-
-# --- the conversation of the specification, byte by byte
 
 
 def test_the_recorded_dump_of_a_12_3_replica_byte_by_byte(make, converse) -> None:
@@ -112,9 +108,6 @@ def test_the_recorded_rotate_of_a_traditional_primary(make, converse) -> None:
         request = make.request("0-1-5", wants_rotate_checksum=wants)
         dump = converse(request, profile="classic-11.8", start_state="0-1-5", file_name="master-bin.000001")
         assert dump.stream.startswith(expected)
-
-
-# --- the opening
 
 
 @pytest.mark.parametrize("profile", ["compat", "classic-10.11", "classic-11.8"])
@@ -181,9 +174,6 @@ def test_a_server_start_is_passed_on_if_the_profile_says_so_but_not_while_groups
     assert types(dump.events()) == ["FORMAT_DESCRIPTION", "GTID_LIST", "FORMAT_DESCRIPTION"]
 
 
-# --- where a dump begins
-
-
 @pytest.mark.parametrize("name", ["", "../x", "binlog-000007.ibb"])
 def test_file_and_offset_of_the_command_mean_nothing_in_a_dump_by_gtid(make, converse, name) -> None:
     plain, other = (
@@ -216,9 +206,6 @@ def test_strict_mode_and_a_hole_end_the_dump_when_the_hole_is_met(make, converse
         assert error_of(last) == (1236, HOLE.format("0-1-150"))  # as 10.11.19 and 11.8.6: with no place here
 
 
-# --- skipping and UNTIL
-
-
 def test_skipped_groups_are_dropped_whole_and_unread_and_sending_begins_at_a_gtid_event(make, converse) -> None:
     def unread() -> Iterator[bytes]:
         raise AssertionError("a skipped group was read")
@@ -246,9 +233,6 @@ def test_an_until_that_is_not_logged_yet_waits_at_the_end(make, converse) -> Non
     assert not dump.session.is_finished
     dump.send(make.group("0-1-3"))
     assert types(dump.events())[-1] == "EOF"
-
-
-# --- the end of the log, heartbeats
 
 
 @pytest.mark.parametrize("has_semi_sync", [False, True])
@@ -351,9 +335,6 @@ def test_a_long_stretch_of_skipped_groups_is_no_silence(make, converse) -> None:
     assert types(dump.events()) == ["FORMAT_DESCRIPTION", *["HEARTBEAT"] * 3]
 
 
-# --- semi-sync
-
-
 # As mysql-test/suite/binlog_in_engine/rpl_semi_sync.test
 @pytest.mark.parametrize("profile", list(PROFILES))
 def test_with_semi_sync_every_event_packet_has_its_header(make, converse, profile) -> None:
@@ -371,9 +352,6 @@ def test_with_semi_sync_every_event_packet_has_its_header(make, converse, profil
     if profile == "compat":  # its heartbeat counts the bytes sent
         payloads.pop(), expected.pop()
     assert [payload[3:] for payload in payloads] == expected
-
-
-# --- how a dump ends
 
 
 def test_a_newer_dump_of_the_same_id_ends_this_one(make, converse) -> None:
@@ -542,15 +520,10 @@ def test_memory_does_not_grow_with_a_group_or_an_event(make, converse) -> None:
     assert peaks[1] < peaks[0] + (1 << 20), peaks
 
 
-# --- whatever comes between two calls
-
-
 ENDINGS = ("end_of_service", "terminated_by_newer", "fail")
 
 
 class Walk:
-    """A dump of groups by every way there is, with a tick of the clock, a KILL or a stop between any two calls."""
-
     def __init__(self, seed: int, make: SimpleNamespace, converse: Converse) -> None:
         self.rng = rng = random.Random(seed)
         self.make = make

@@ -159,7 +159,6 @@ class Model:
 
 
 def random_log(rng: random.Random, make: SimpleNamespace) -> list[tuple[str, list[bytes], int]]:
-    """Groups of three domains and two servers, with holes, and now and then a number out of order."""
     latest: dict[int, int] = {}
     log = []
     for _ in range(rng.randrange(1, 14)):

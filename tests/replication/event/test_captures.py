@@ -29,7 +29,6 @@ ROUND_TRIPS = {
 
 
 def encoded_again(event: bytes) -> bytes | None:
-    """The event decoded and encoded, or None for types without an encoder."""
     header = decode_event_header(event)
     stamps = {"timestamp": header.timestamp, "log_pos": header.log_pos, "flags": header.flags}
     if header.event_type == EventType.GTID:

@@ -24,7 +24,6 @@ def described(sample_events):
 
 
 def altered(event: bytes, offset: int, data: bytes) -> bytes:
-    """With other bytes at a place, and the checksum that fits."""
     event = event[:offset] + data + event[offset + len(data) : -4]
     return event + struct.pack("<I", zlib.crc32(event[:17] + bytes([event[17] & ~EventFlag.IN_USE]) + event[18:]))
 

@@ -53,7 +53,6 @@ def test_decoding_and_encoding_agree(value, rest):
 
 
 def test_an_event_that_needs_no_decoding_decodes_to_its_gtid():
-    """Of all flags, second flags and sizes: what is taken at once decodes, and what is not may be anything."""
     taken = 0
     for flags in range(256):
         for rest in ("", "00", "01", "0400", "00" * 7, "00" * 8, "00" * 9, "05" * 8, "05" * 8 + "00", "05" * 8 + "10"):

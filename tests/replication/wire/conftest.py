@@ -68,7 +68,6 @@ class Conversation:
 
     @property
     def exchanges(self) -> list[Exchange]:
-        """Commands with their answers; the numbers of a command's packets begin at 0."""
         exchanges: list[Exchange] = []
         for packet in self.packets[1:]:
             if packet.direction == CLIENT and packet.sequence == 0:

@@ -63,7 +63,6 @@ def agreed_capabilities(conversation: Any) -> Capability:
 
 
 def decode_answer(payloads: list[bytes], capabilities: Capability) -> wire.Response:
-    """The answer to a query in one of the forms that `capabilities` allow."""
     if payloads[0][0] == 0:
         return wire.decode_ok(payloads[0])
     if payloads[0][0] == 0xFF:

@@ -55,7 +55,6 @@ def test_each_answer_is_that_of_both_servers(request: pytest.FixtureRequest, ser
 
 
 def test_no_expression_ends_but_with_rows_or_an_error(servers: OurServers) -> None:
-    """Of forms in forms, over literals and columns, some of them damaged: in SELECT, SET and SHOW … WHERE."""
     seed = random.randrange(2**32)
     print(f"seed {seed}")
     rng = random.Random(seed)

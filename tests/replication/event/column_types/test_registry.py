@@ -70,7 +70,6 @@ def read_back(declared: str):
 
 
 def read_as(stored: str, declared: str):
-    """What reads the values of a column that is stored as one type by what another says of them."""
     return value_reader(declare(schema_of(written_table("d.t", {"a": stored}, table_id=1)), {"a": declared}).columns[0])
 
 

@@ -79,7 +79,6 @@ def test_changes_are_those_that_mariadb_binlog_prints(capture):
 
 @pytest.fixture(scope="module")
 def samples():
-    """For each table of a capture a TABLE_MAP and the first short row events behind it."""
     found: dict[tuple[str, int], tuple[bytes, list[bytes]]] = {}
     for capture in ("11.8/types-full-crc32", "11.8/types-noblob-compressed", "11.8/vectors"):
         table_map = b""

@@ -54,7 +54,6 @@ def test_integers_have_other_names_too(word):
 
 
 def text_column(declared, *, told=None):
-    """A column that an event has with a character set, or with none, as it is once declared."""
     schema = without_metadata("types.strings")
     number = next(n for n, column in enumerate(schema.columns) if column.type_name.startswith("VARCHAR"))
     column = dataclasses.replace(schema.columns[number], charset=told, name="a")

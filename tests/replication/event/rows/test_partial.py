@@ -21,8 +21,6 @@ WHOLE = HEAD + bytes(range(256)) * 4
 
 
 class Kept(io.BytesIO):
-    """What is put together elsewhere, here in memory."""
-
     whole = io.BytesIO.getvalue
 
 
@@ -34,7 +32,6 @@ def fragment(count: int, number: int, data: bytes, *, size: int | None = None) -
 
 
 def found_by_checks(events: list[bytes], piece_size: int = 7) -> str:
-    """What is wrong with the fragments among events that pass in small pieces; empty if nothing is."""
     checks, splitter = FragmentChecks(), EventSplitter()
     data = b"".join(events)
     try:

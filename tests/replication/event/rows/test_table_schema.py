@@ -78,11 +78,8 @@ def test_a_default_collation_is_that_of_all_columns_but_the_listed():
     assert (schema.columns[1].charset, schema.columns[4].charset) == ("utf8mb4", "latin1")
 
 
-def test_a_key_may_be_of_a_prefix():
+def test_a_key_may_be_of_a_prefix_and_an_unknown_field_is_passed_over_as_replicas_do():
     assert schema_of(PLAIN + field(MetadataField.PRIMARY_KEY_WITH_PREFIX, b"\1\x0a\0\0")).primary_key == (1, 0)
-
-
-def test_an_unknown_field_is_passed_over_as_replicas_do():
     assert schema_of(PLAIN + field(99, b"from a later server") + FIELDS) == schema_of(PLAIN + FIELDS)
 
 
