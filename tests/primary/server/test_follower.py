@@ -164,8 +164,7 @@ async def test_what_is_unfinished_at_a_quiet_end_is_logged_once(nursery, caplog)
         return said[-1]
 
     log_end = LogEnd()
-    followed = Follower(log_end, lambda _: False, unfinished=unfinished)
-    nursery.start_soon(followed.run)
+    nursery.start_soon(Follower(log_end, lambda _: False, unfinished=unfinished).run)
     await trio.testing.wait_all_tasks_blocked()
     assert not caplog.text  # nobody waits
     nursery.start_soon(Waiting().wait, log_end)
