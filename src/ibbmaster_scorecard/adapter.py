@@ -150,7 +150,6 @@ def _build_in(adapter: Adapter, target: Path) -> None:
 
 
 def _absolute(directory: Path, words: Sequence[str]) -> tuple[str, ...]:
-    """A command with absolute names of files that exist, and the values of `{here}` and `{python}`."""
     named = [word.replace(HERE, str(directory)).replace(PYTHON, sys.executable) for word in words]
     return tuple(str(directory / word) if word and (directory / word).is_file() else word for word in named)
 
@@ -175,7 +174,6 @@ def _hash(adapter: Adapter) -> str:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """One builder at a time, over all processes."""
     make_directory(path.parent)
     with path.open("wb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

@@ -56,12 +56,11 @@ class Card:
         return str(self.primary["profile"])
 
     def scenario(self) -> Scenario:
-        """What is there before a consumer comes, and what goes wrong. Raises ConfigurationError: something in it means
-        nothing."""
+        """Raises ConfigurationError: something in it means nothing."""
         return scenario_of(self._tables(self.workload.get("before", [])))
 
     def live_groups(self) -> tuple[WrittenGroup, ...]:
-        """What is written while a consumer follows. Raises ConfigurationError: something in it means nothing."""
+        """Raises ConfigurationError: something in it means nothing."""
         return tuple(map(WrittenGroup.of, repeated_groups(self.workload["groups"])))
 
     def toml(self) -> str:
@@ -88,14 +87,14 @@ class Card:
 
 @functools.cache
 def read_cards() -> tuple[Card, ...]:
-    """Every card, family by family; errors as `parse_cards`."""
+    """Errors as `parse_cards`."""
     directory = resources.files("ibbmaster_scorecard") / "cards"
     texts = {entry.name: entry.read_text("utf-8") for entry in directory.iterdir() if entry.name.endswith(".toml")}
     return parse_cards(texts.pop("workloads.toml"), texts)
 
 
 def parse_cards(workloads: str, families: Mapping[str, str]) -> tuple[Card, ...]:
-    """Cards from the texts of their files. Raises ConfigurationError: one of them means nothing; the text names it."""
+    """Raises ConfigurationError: one of them means nothing; the text names it."""
     with naming("workloads.toml"):
         given = parsed("TOML", tomllib.loads, workloads)
         only("", given, ("workload",))
@@ -141,7 +140,6 @@ def _card(given: Mapping[str, Any], family: Mapping[str, Any], workloads: Mappin
 
 
 def _lines_of(table: Mapping[str, Any]) -> list[str]:
-    """A table, with a line for each of its changes."""
     lines = toml_lines({key: value for key, value in table.items() if key != "changes"})
     if "changes" in table:
         lines += ["changes = [", *(f"  {toml_value(change)}," for change in table["changes"]), "]"]

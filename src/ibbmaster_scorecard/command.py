@@ -128,7 +128,6 @@ class _Matrix:
         self.cells: list[Cell] = []
 
     def run(self) -> None:
-        """Build every consumer, and put those that can be built through every scenario."""
         from ibbmaster.commands.cli.progress import progress
         from .runner import run_matrix
 
@@ -153,7 +152,6 @@ class _Matrix:
             print(f"{name}: {'ready' if consumer.not_run is None else f'unavailable ({consumer.not_run})'}")
 
     def results(self) -> Results:
-        """The present results, completed by older ones."""
         from .results import new_results
         from .runner import described_scenario
 
@@ -177,7 +175,7 @@ class _Matrix:
 
 
 def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str, Adapter]) -> Results:
-    """The results, with what became of each silent loss beside a real primary."""
+    """With what became of each silent loss beside a real primary."""
     from ibbmaster.commands.cli.progress import progress
     from .cards import read_cards
     from .grade import Grade
@@ -210,7 +208,6 @@ def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str
 
 
 def _save(args: argparse.Namespace, results: Results) -> None:
-    """Write the results to their file, if any; an existing one is whole at any time."""
     if args.json in (None, "-"):
         return
     text = (results.brief() if args.brief else results).to_json()
@@ -231,7 +228,6 @@ def _write_text(path: Path, text: str) -> None:
 
 
 def _write(args: argparse.Namespace, results: Results) -> None:
-    """Everything that was asked for; a table on standard output if nothing else goes there."""
     _save(args, results)
     for path, module in ((args.html, "page"), (args.markdown, "report"), (args.picture, "picture")):
         if path is not None:
@@ -248,7 +244,6 @@ def _write(args: argparse.Namespace, results: Results) -> None:
 
 
 def _module(name: str) -> Any:
-    """A module that is imported only when it is needed."""
     return importlib.import_module(f"ibbmaster_scorecard.{name}")
 
 

@@ -58,7 +58,7 @@ _NOT_DONE: dict[type[FaultAction], str] = {
 
 
 def confirm(adapter: Adapter, card: Card) -> tuple[Confirmation | None, str]:
-    """The outcome of the same scenario beside a real primary; else None, and why not."""
+    """None where it cannot be run, and why not."""
     reason = why_not(card)
     if reason:
         return None, reason
@@ -73,7 +73,6 @@ def confirm(adapter: Adapter, card: Card) -> tuple[Confirmation | None, str]:
 
 
 def why_not(card: Card) -> str:
-    """Why a card cannot be run beside a real server; empty if it can."""
     if card.profile not in SERVERS:
         return NO_ENGINE
     if card.primary.get("tls", "off") != "off":
@@ -92,8 +91,6 @@ def why_not(card: Card) -> str:
 
 
 class RealStage:
-    """A real server of a version in place of the primary of a scenario."""
-
     def __init__(self, version: str) -> None:
         """Raises ConfigurationError: this machine lacks the version."""
         self._template = ServerTemplate.of_user(find_programs(version))
@@ -101,8 +98,8 @@ class RealStage:
 
     @contextlib.contextmanager
     def serving(self, scenario: Scenario) -> Iterator[FixturePrimary]:
-        """Serve a scenario by the real server; the result is written to like the primary of a scenario. Raises
-        ConfigurationError: the server does not start, or does not take what is logged."""
+        """Serve a scenario by the real server. Raises ConfigurationError: the server does not start, or does not take
+        what is logged."""
         alone = dataclasses.replace(scenario, faults=())
         with contextlib.ExitStack() as stack:
             scratch = tempfile.TemporaryDirectory(prefix="ibb-", ignore_cleanup_errors=True)
@@ -126,7 +123,6 @@ class RealStage:
 
 
 def _options(source: FixturePrimary, scenario: Scenario) -> list[str]:
-    """A server that logs what it replicates in the format of the scenario, durably."""
     row = source.format
     return [
         "--log-slave-updates=1",
@@ -145,7 +141,7 @@ def _options(source: FixturePrimary, scenario: Scenario) -> list[str]:
 
 
 class _RealPrimary:
-    """In place of a `FixturePrimary`: written to as that is, and read from the real server."""
+    """Like a `FixturePrimary`, but read from the real server."""
 
     def __init__(
         self, source: FixturePrimary, server: RealPrimary, witness: Witness, faults: Faults, port: int
@@ -199,7 +195,7 @@ class _RotatingLog:
 
 
 class _RealFaults(Faults):
-    """Faults that are done to the real server; calls wait, and come from threads."""
+    """Calls wait, and come from threads."""
 
     def __init__(self, seed: int, server: RealPrimary) -> None:
         super().__init__(seed)
@@ -270,7 +266,6 @@ class _RealFaults(Faults):
         self._token.run_sync_soon(reset_all, self._registry)
 
     def stop(self) -> None:
-        """SIGTERM, and the end of each connection, without the rest of its stream."""
         self._server.stop()
         self._token.run_sync_soon(_end_all, self._registry)
 

@@ -64,13 +64,12 @@ class Consumer:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the process has ended; its last lines may still be on their way until `close`."""
         if self.exit_code is None and not self._is_running():
             self.exit_code = _code(os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT))
         return self.exit_code is not None
 
     def events(self, timeout: float = 0.0) -> list[ToldEvent]:
-        """New lines; waits `timeout` seconds for the first one."""
+        """Waits `timeout` seconds for the first one."""
         found: list[ToldEvent] = []
         with contextlib.suppress(queue.Empty):
             found.append(self._lines.get(timeout=timeout) if timeout > 0 else self._lines.get_nowait())
@@ -171,7 +170,6 @@ class Supervised:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended for good."""
         return self._consumer is None and self._due is None
 
     @property
@@ -179,7 +177,7 @@ class Supervised:
         return bool(self.told) and self.told[-1].process == self.starts
 
     def poll(self, timeout: float) -> list[ToldEvent]:
-        """New lines; starts the consumer again when that is due."""
+        """Starts the consumer again when that is due."""
         if self._consumer is None:
             if self._due is not None and time.monotonic() >= self._due:
                 self.start()

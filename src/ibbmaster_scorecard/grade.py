@@ -38,7 +38,6 @@ class Grade(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """From 0, the best."""
         return tuple(Grade).index(self)
 
     @property
@@ -127,7 +126,6 @@ def _last_told(told: Sequence[ToldEvent], end: RunEnd) -> int:
 
 
 def _ending(told: Sequence[ToldEvent], end: RunEnd) -> tuple[Grade, str]:
-    """The grade and the reason of a consumer that did not reach the end."""
     last_progress = max((number for number, event in enumerate(told) if event.is_progress), default=-1)
     errors = [event for event in told[last_progress + 1 :] if event.what == "error" and not event.is_retried]
     fatal = [event for event in errors if event.is_fatal]

@@ -65,7 +65,6 @@ class ToldEvent:
 
     @property
     def is_progress(self) -> bool:
-        """Whether it is about something in the log."""
         return self.what in ("begin", "change", "statement", "commit", "unknown")
 
     def __str__(self) -> str:
@@ -92,14 +91,12 @@ def shown_image(image: Image) -> str:
 
 
 def shown_line(text: str) -> str:
-    """A text in one line of bounded length."""
     text = " ".join(text.split())
     return text if len(text) <= LINE_MAX else f"{text[: LINE_MAX - 1]}…"
 
 
 def parse_told(line: bytes, *, at: float = 0.0, process: int = 1) -> ToldEvent:
-    """What one line says. Raises RemoteProtocolError: it breaks the protocol; the text says what was found and
-    expected."""
+    """Raises RemoteProtocolError: it breaks the protocol; the text says what was found and expected."""
     if len(line) > LINE_SIZE_MAX:
         raise RemoteProtocolError(f"a line of more than {LINE_SIZE_MAX} bytes")
     try:

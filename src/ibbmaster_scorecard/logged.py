@@ -66,7 +66,6 @@ def _rows(group: Group, has_names: bool) -> list[LoggedChange]:
 
 
 def _marked(schema: TableSchema, row: Row | None) -> dict[str, Any] | None:
-    """An image with marks at values that libraries give in other forms."""
     if row is None:
         return None
     columns = {column.name: column for column in schema.columns}

@@ -65,8 +65,6 @@ class Flaw:
 
 @dataclass(slots=True)
 class _Wanted:
-    """A change that shall come, and the numbers of the lines by which it did."""
-
     group: LoggedGroup
     change: LoggedChange
     number: int  # of the group
@@ -190,7 +188,7 @@ class Matching:
         self._open, self._in_group, self._is_begun = None, [], False
 
     def _choose(self, equal: Sequence[int]) -> int | None:
-        """Of equal changes the one that is meant: the next in order that has not come, else one that comes again."""
+        """The next in order that has not come, else one that comes again."""
         equal = [one for one in equal if self._wanted[one].group.gtid == self._open] or equal
         behind = [one for one in equal if one > self._cursor]
         new = [one for one in (*behind, *equal) if not self._wanted[one].came]
@@ -216,7 +214,6 @@ class Matching:
             self._strange.append(Flaw(f"{self._wanted[found]} was told as {gtid}", number, False))
 
     def _take_strange(self, number: int, event: ToldEvent, candidates: Sequence[int]) -> None:
-        """A change that was not logged so: another one with wrong values, or none at all."""
         in_group = [one for one in candidates if self._wanted[one].group.gtid == self._open]
         ahead = [one for one in in_group or candidates if self._wanted[one].is_due]
         behind = [one for one in ahead if one > self._cursor]
@@ -232,7 +229,7 @@ class Matching:
     # What it comes to
 
     def flaws(self) -> list[Flaw]:
-        """What is missing before the last change that came, and what is wrong."""
+        """What is missing before the last change, and what is wrong."""
         found, since = list(self._strange), 0
         for wanted in self._wanted[: self._furthest + 1]:
             if wanted.came:
@@ -244,7 +241,6 @@ class Matching:
         return found + self._uncommitted()
 
     def _uncommitted(self) -> list[Flaw]:
-        """Groups that came without commits, before one that was committed."""
         if not self._has_commits:
             return []
         committed = [number for number, wanted in enumerate(self._wanted) if wanted.came and not wanted.is_uncommitted]
@@ -308,7 +304,6 @@ def _is_equal_image(change: LoggedChange, logged: Mapping[str, Any] | None, told
 
 
 def _differing_table(change: LoggedChange, event: ToldEvent) -> str:
-    """What is told wrong of a table; empty if nothing is."""
     pairs = (("columns", event.columns, change.columns), ("the key", event.key, change.key))
     for name, told, logged in pairs:
         if change.has_names and told is not None and told != logged:
@@ -321,7 +316,6 @@ def _differing_table(change: LoggedChange, event: ToldEvent) -> str:
 
 
 def _differing(change: LoggedChange, event: ToldEvent) -> str:
-    """The first wrong value, or the whole image."""
     for logged, told in ((change.before, event.before), (change.after, event.after)):
         if isinstance(told, dict) and logged is not None:
             for name, value in logged.items():

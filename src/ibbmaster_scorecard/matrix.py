@@ -56,19 +56,17 @@ def is_best(grade: Grade | None, scenario: ScenarioResult) -> bool:
 
 
 def tally(results: Results, consumer: str) -> Counter[Grade | None]:
-    """How often a consumer got each grade; None: not run."""
     return Counter(cell.grade for place, cell in cells_by_place(results).items() if place[0] == consumer)
 
 
 def score(results: Results, consumer: str) -> tuple[int, int]:
-    """How many of its runs a consumer did as well as possible, and how many there are."""
+    """How many of its runs were as good as possible, and how many there are."""
     counts, worse = tally(results, consumer), len(findings(results, consumer))
     runs = counts.total() - counts[None]
     return runs - worse, runs
 
 
 def findings(results: Results, consumer: str) -> list[tuple[ScenarioResult, Cell]]:
-    """Where a consumer could have done better, the worst first."""
     cells = cells_by_place(results)
     found = [(scenario, cells[consumer, scenario.name]) for scenario in results.scenarios]
     worse = [(scenario, cell) for scenario, cell in found if cell.grade and not is_best(cell.grade, scenario)]

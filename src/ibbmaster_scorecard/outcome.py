@@ -23,8 +23,6 @@ CONNECT_STATE = re.compile(r"@slave_connect_state\s*=\s*['\"]([^'\"]*)", re.IGNO
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """Everything that was seen of a run; times are seconds of one clock."""
-
     consumer: str
     scenario: str
     groups: Sequence[LoggedGroup]  # that a right consumer tells, in order
@@ -43,7 +41,6 @@ class RunRecord:
 
 
 def cell_of(run: RunRecord) -> Cell:
-    """The cell of a run; without a grade where no fault of its scenario happened to a right consumer."""
     progress = max((event.at for event in run.told if event.is_progress), default=0.0)
     end = RunEnd(
         exit_code=run.exit_code,
@@ -118,7 +115,6 @@ def _asked(connection: SeenConnection) -> str:
 
 
 def _lines(lines: Sequence[str]) -> tuple[str, ...]:
-    """At most 200, the first and the last of them."""
     kept = list(lines)
     if len(kept) > LINES_MAX:
         half = LINES_MAX // 2

@@ -52,7 +52,6 @@ def _text(text: str) -> str:
 
 
 def _colours(*, dark: bool) -> str:
-    """Custom properties of style, two for each grade."""
     looks = ((look_name(grade), LOOKS[grade]) for grade in _GRADES)
     return " ".join(
         f"--{name}: {look.dark_ground if dark else look.ground}; --{name}-ink: {look.dark_ink if dark else look.ink};"
@@ -85,7 +84,6 @@ def _legend(results: Results) -> str:
 
 
 def _matrix(results: Results) -> str:
-    """The table: a row for each scenario below its family, a column for each consumer."""
     cells = cells_by_place(results)
     columns = "".join(_head(consumer, results) for consumer in results.consumers)
     rows = [f'<thead><tr><th scope="col" class="corner">Scenario</th>{columns}</tr></thead>']
@@ -102,7 +100,6 @@ def _matrix(results: Results) -> str:
 
 
 def _head(consumer: ConsumerResult, results: Results) -> str:
-    """The head of a column: who, and a bar of its grades."""
     counts, (best, runs) = tally(results, consumer.name), score(results, consumer.name)
     bar = "".join(
         f'<i class="{look_name(grade)}" style="flex:{counts[grade]}"></i>' for grade in _GRADES if counts[grade]
@@ -131,7 +128,7 @@ def _row(scenario: ScenarioResult, number: int, results: Results, cells: Mapping
 
 
 def _data(results: Results) -> str:
-    """What cells show, as JSON that cannot end its element; equal lines are there once."""
+    """JSON that cannot end its element; equal lines are there once."""
     lines: dict[str, int] = {}
 
     def number_of(line: str) -> int:

@@ -64,7 +64,7 @@ def _picture(results: Results, *, has_symbols: bool) -> str:
 
 
 def _columns(results: Results) -> tuple[dict[str, tuple[int, int]], int, int]:
-    """Where the square of each scenario is (left, line), and the widths of squares and picture."""
+    """Left and line of each scenario's square, widths of squares and picture."""
     of_family = families(results)
     room = SQUARES_WIDTH - GAP * max(0, len(of_family) - 1)
 
@@ -106,7 +106,6 @@ _LIGHT = ("#ffffff", "#dfe3e8", "#1c232b", "#5b6470")
 
 
 def _title(results: Results) -> str:
-    """What a screen reader says."""
     sentences = []
     for consumer in results.consumers:
         best, runs = score(results, consumer.name)
@@ -146,7 +145,6 @@ def _names(consumer: ConsumerResult, top: int) -> list[str]:
 def _squares(
     results: Results, places: dict[str, tuple[int, int]], width: int, top: int, has_symbols: bool
 ) -> list[str]:
-    """A path for each grade, and one for its symbols; neighbours that touch are one stroke."""
     cells = cells_by_place(results)
     strokes: dict[str, list[str]] = defaultdict(list)
     line_count = max((line for _, line in places.values()), default=0) + 1
@@ -181,7 +179,6 @@ def _add_run(strokes: dict[str, list[str]], run: tuple[str, int, int, int]) -> N
 
 
 def _symbol(grade: Grade, x: float, y: float, half: float) -> str:
-    """The strokes of a grade's symbol around a place, each relative to the one before."""
     path, (at_x, at_y) = f"M{x:g} {y:g}", (0.0, 0.0)
     for points in _STROKES[grade]:
         for number, (point_x, point_y) in enumerate(points):

@@ -102,7 +102,6 @@ class FaultedConnection(RelayedConnection):
                 await self._reach(ConnectionStep.ANSWERED, part.command, _ANSWER)
 
     async def from_client(self, data: bytes, send: Send) -> None:
-        """Bytes for the primary, without commands that are answered here."""
         async with self._turn:
             for part in list(self._conversation.from_client(data)):
                 if self._is_over or not await self._allows(part):

@@ -51,7 +51,6 @@ def _size(lines: Iterable[str]) -> int:
 
 
 def _summary(results: Results) -> list[str]:
-    """A line for each consumer: how often it got each grade, and with which version."""
     machine = ", ".join(f"{name} {value}" for name, value in results.machine.items())
     made = f"{counted(len(results.scenarios), 'scenario')}, run {results.made} with ibbmaster {results.ibbmaster}"
     lines = [
@@ -91,12 +90,10 @@ def _legend() -> list[str]:
 
 
 def _word(grade: Grade) -> str:
-    """A grade in a narrow cell: the worst catches the eye."""
     return f"**{LOOKS[grade].word}**" if grade is Grade.LOSES_SILENTLY else LOOKS[grade].word
 
 
 def _matrices(results: Results) -> list[str]:
-    """A table for each family: scenarios down, consumers across."""
     cells = cells_by_place(results)
     lines = []
     for family, scenarios in families(results).items():
@@ -160,7 +157,7 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _inline(text: str) -> str:
-    """A text from outside in a line: nothing in it is Markdown or HTML."""
+    """Nothing in the line is Markdown or HTML."""
     return _SPECIAL.sub(r"\\\1", plain(text)).replace("\\<", "&lt;").replace("\\>", "&gt;").replace("\\&", "&amp;")
 
 
@@ -254,7 +251,6 @@ def _file(scenario: ScenarioResult) -> list[str]:
 
 
 def _command_for_file(scenario: ScenarioResult) -> list[str]:
-    """The command for the scenario, where a text is long already."""
     shown = shlex.join(["ibbmaster", "scorecard", "--show", plain(scenario.name)])
     return [f"`{_code(shown)}` prints the scenario as a file for `ibbmaster serve --scenario FILE`.", ""]
 
@@ -266,7 +262,6 @@ def _details(what: str, lines: Sequence[str]) -> list[str]:
 
 
 def _course(cell: Cell) -> list[str]:
-    """Where it asked again, and how often it was started."""
     lines = [
         f"  - asked again from `{_code(resume.position) or 'the beginning'}`, {resume.after_s:.2f} s after the fault"
         for resume in cell.resumes
@@ -277,7 +272,6 @@ def _course(cell: Cell) -> list[str]:
 
 
 def _fenced(language: str, text: str) -> list[str]:
-    """A block of code that nothing in it can end."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [f"{fence}{language}", *text.splitlines(), fence]

@@ -66,8 +66,6 @@ class FaultBytes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confirmation:
-    """The same scenario with a real primary."""
-
     server: str
     grade: Grade
     summary: str
@@ -147,7 +145,7 @@ def _by_name(older: Iterable[Named], newer: Iterable[Named]) -> tuple[Named, ...
 def new_results(
     consumers: Iterable[ConsumerResult], scenarios: Iterable[ScenarioResult], cells: Iterable[Cell]
 ) -> Results:
-    """Results made now, on this machine; cells in the order of consumers and scenarios."""
+    """Cells in the order of consumers and scenarios."""
     consumers, scenarios = tuple(consumers), tuple(scenarios)
     order = [*(one.name for one in consumers)], [*(one.name for one in scenarios)]
     return Results(
@@ -165,15 +163,14 @@ def new_results(
 
 
 def read_results(path: Path) -> Results:
-    """Results from a file. Raises ConfigurationError: it cannot be read, or holds something else; the text names the
-    key."""
+    """Raises ConfigurationError: it cannot be read, or holds something else; the text names the key."""
     text = read_small_file(path, RESULTS_SIZE_MAX)
     with naming(str(path)):
         return parse_results(text)
 
 
 def parse_results(text: str) -> Results:
-    """Results from their text. Raises ConfigurationError as `read_results`."""
+    """Raises ConfigurationError as `read_results`."""
     results: Results = read("results", Results, parsed("JSON", json.loads, text))
     known = {one.name for one in results.consumers}, {one.name for one in results.scenarios}
     for number, cell in enumerate(results.cells):

@@ -91,7 +91,6 @@ _MOMENT = re.compile(r"(-?[\d:-]*\d)(?:[T ](\d[\d:]*))?(?:\.(\d*))?(?:Z|\+00:?00
 
 
 def _moment(text: str) -> str:
-    """A date, a time or both in one form: without a T, a zone of UTC, and zeros at the end of a fraction."""
     match = _MOMENT.fullmatch(text) if len(text) <= MOMENT_SIZE_MAX else None
     if match is None or not ("-" in text or ":" in text):
         return text

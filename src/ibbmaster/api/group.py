@@ -96,7 +96,6 @@ class Change:
 
     @classmethod
     def of(cls, table: TableSchema, change: RowChange, gtid: Gtid | None = None) -> "Change":
-        """From a change by position; `gtid` names its group in errors."""
         before, after = _named(table, change.before, gtid), _named(table, change.after, gtid)
         return cls(kind=change.kind.value, before=before, after=after)
 

@@ -157,7 +157,6 @@ class Log(TabularLog):
         return RowShapes(lambda database, table: history.table_at(database, table, SchemaPlace(place, 0)))
 
     def _table_at(self, database: str, table: str, place: SchemaPlace) -> TableState | None:
-        """Folds the statements of the log as far as needed."""
         with self._history_lock:
             if self._history is None or place.position >= self._history.end:
                 self._history = self._schema_of_log().history(up_to=place.position)
@@ -171,7 +170,6 @@ class Log(TabularLog):
         return self._logged_schema
 
     def forget_history(self) -> None:
-        """The log begins anew, and the tables with it."""
         with self._history_lock:
             self._logged_schema = self._history = None
 
@@ -264,8 +262,8 @@ class Log(TabularLog):
             return self._schema_of_log().history()
 
     def seek(self, position: Position) -> Start:
-        """The place where a dump from a GTID position begins and the search for it, or the refusal. Raises
-        GtidError: the text is no position; StoreError: the log is empty, or cannot be read."""
+        """Where a dump from a GTID position begins, or the refusal. Raises GtidError: the text is no position;
+        StoreError: the log is empty, or cannot be read."""
         return start_at(self.path, self._engine, self.stored, position)
 
     def seek_time(self, time: str) -> TimeStart:
@@ -281,8 +279,8 @@ class Log(TabularLog):
         return time_start(self._engine, parse_time("time", time))
 
     def verify(self, *, jobs: int = 1, on_bytes: OnBytes = lambda count: None) -> LogVerification:
-        """The faults of the log, found while the caller iterates. `jobs` threads check `.ibb` files, each its own;
-        they tell `on_bytes` how many more bytes they have read."""
+        """The faults of the log, found while the caller iterates. `jobs` threads check `.ibb` files; `on_bytes` hears
+        how many more bytes were read."""
         return LogVerification(self.path, self.stored, jobs=jobs, on_bytes=on_bytes, bring_to_files=self.bring_to_files)
 
     def back_up(self, to: Path | str, *, on_bytes: OnBytes = lambda count: None) -> BackupReport:
@@ -313,7 +311,7 @@ class Log(TabularLog):
 
 
 class LogView(Log):
-    """A log made from a log. Copying and checking files need the whole log, and are refused here."""
+    """A log made from a log. It refuses to copy and check files."""
 
     def __init__(self, log: Log, engine: LogEngine) -> None:
         super().__init__(log.path, engine, stored=log.stored, name_case=log.name_case, row_event_max=log.row_event_max)
@@ -375,8 +373,6 @@ class FileView(StagedView):
 
 
 class PlayedView(LogView):
-    """A recording that is played by `player`."""
-
     def __init__(self, log: Log, engine: PlayedLog) -> None:
         super().__init__(log, engine)
         self.stored = log.stored.named_by(engine)

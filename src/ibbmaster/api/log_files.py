@@ -1,4 +1,4 @@
-"""What differs between logs of `.ibb` and of traditional files, for those who read either."""
+"""What differs between logs of `.ibb` and of traditional files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,6 @@ class PagedLogFiles:
     server_version: str | None = None  # of the server that wrote the last file, if the files tell
 
     def __init__(self, path: Path, engine: LogEngine | None = None) -> None:
-        """Without an engine for those who read the files as such."""
         self._path = path
         self._reading = engine
 
@@ -59,12 +58,11 @@ class PagedLogFiles:
         return [self._path / name for name in open_disk(self._path).list() if parse_file_name(name) is not None]
 
     def plan_of_group(self, start: LogPosition) -> ReadPlan:
-        """To read from shortly before the group at a place. Raises LookupError: there is no such file."""
+        """From shortly before the group. Raises LookupError: there is no such file."""
         plan = self.engine.start_of_file(start.file_no)
         return replace(plan, position=LogPosition.on_page(start.file_no, start.page_no))
 
     def place(self, position: LogPosition) -> LogPosition:
-        """As users see it."""
         return position
 
     def named_by(self, engine: LogEngine) -> PagedLogFiles:
@@ -85,8 +83,8 @@ class PagedLogFiles:
     format_name = "ibb"  # for people
 
     def facts(self) -> list[FileFacts]:
-        """Of each file, among them its state. Raises ClassicFormatError: the head of a traditional file cannot be read;
-        StoreError: the directory cannot be read."""
+        """Of each file. Raises ClassicFormatError: the head of a traditional file cannot be read; StoreError: the
+        directory cannot be read."""
         from .file_states import paged_facts
 
         return paged_facts(self._path, self.engine.files())
@@ -161,7 +159,7 @@ def opened_files(path: Path) -> Iterator[LogFiles]:
 
 
 class ClassicLogFiles:
-    """Traditional files, which have no pages, and nothing beside them."""
+    """Traditional files."""
 
     is_classic = True
 
@@ -213,7 +211,7 @@ LogFiles: TypeAlias = PagedLogFiles | ClassicLogFiles
 
 
 class LogVerification:
-    """What is wrong with a log; iterate over it once."""
+    """Iterate over it once."""
 
     def __init__(
         self,
@@ -241,7 +239,6 @@ class LogVerification:
 
     @property
     def redo(self) -> RedoReport | None:
-        """None: there is no redo log, or no fault was read yet."""
         return self._verified.redo
 
     def __repr__(self) -> str:

@@ -217,7 +217,6 @@ class TabularLog:
     def _table_options(
         self, reader: str, table: str, at: Position | None, zero_dates: str, base: str | Path | None
     ) -> ReadOptions:
-        """Raises ConfigurationError: an argument is none that is known."""
         with needed_for(reader):
             import pyarrow  # noqa: F401  # wanted by what is imported later
 
@@ -249,7 +248,6 @@ class TabularLog:
         return self.read_options(stages=self.stages, spans=self.spans, uses_kernels=do_pay(self.stored_bytes), **given)
 
     def read_options(self, **given: Any) -> ReadOptions:
-        """`given` are more fields."""
         from ibbmaster.tables.arrow.read_options import ReadOptions
 
         return ReadOptions(

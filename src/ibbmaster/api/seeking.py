@@ -68,7 +68,6 @@ def start_at(path: Path, engine: LogEngine, files: LogFiles, position: Position)
 
 
 def _refusal(wanted: GtidPosition, state: GtidState) -> Start | None:
-    """Of a replica that has what is not logged; what a dump needs is loaded only for that."""
     from ibbmaster.replication.dump.error import DumpError
     from ibbmaster.replication.dump.request import DumpRequest
     from ibbmaster.replication.dump.start import check_start

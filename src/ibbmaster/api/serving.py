@@ -300,7 +300,6 @@ def serve(log: Log | PathLike, **options: Unpack[ServingOptions]) -> RunningPrim
 
 
 def serve_checked(log: Log | PathLike, checked: CheckedOptions) -> RunningPrimary:
-    """`serve` with options that are checked."""
     started: Future[RunningPrimary] = Future()
     ended: list[BaseException] = []
 

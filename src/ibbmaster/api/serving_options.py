@@ -52,7 +52,6 @@ class ServingOptions(PlainServingOptions, StageOptions, total=False):
 
 
 def serving_options() -> Iterator[NamedOption]:
-    """In the order of this file."""
     rows = rows_of(__package__, "serving_options")
     told = {name: [None if cell == NULL else cell for cell in cells] for name, *cells in rows}
     for named in named_options(ServingOptions):
@@ -63,7 +62,6 @@ def serving_options() -> Iterator[NamedOption]:
 
 
 def serving_option(name: str) -> NamedOption:
-    """For commands that have it, too."""
     return next(option for option in serving_options() if option.name == name)
 
 

@@ -23,8 +23,6 @@ OTHER_HOST = "elsewhere.example"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
-    """The contents of a certificate, with times from now, and their meaning for a client."""
-
     meaning: str
     begins: timedelta = -DAY
     ends: timedelta = YEAR
@@ -72,7 +70,6 @@ def _authority(*, is_known: bool) -> tuple[EllipticCurvePrivateKey, Signed]:
 def _signed(
     name: str, says: _Said, *, by: tuple[EllipticCurvePrivateKey, Signed] | None
 ) -> tuple[EllipticCurvePrivateKey, Signed]:
-    """A new key and its certificate; signed by itself, it is one of an authority."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -1,4 +1,4 @@
-"""A log as traditional binlog files, as the server of a profile writes them."""
+"""A log as traditional binlog files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ class ClassicFiles:
     dates heads and ends."""
 
     def __init__(self, log: Log, directory: Path, profile: Profile, *, server_id: int, clock: FixtureClock) -> None:
-        """Write what is logged now. Raises ConfigurationError: such a server writes no such files, or the directory
-        exists."""
+        """Raises ConfigurationError: such a server writes no such files, or the directory exists."""
         disk = RealDisk(directory)
         self._writer = ClassicWriter(disk, profile)
         try:

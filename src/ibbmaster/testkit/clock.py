@@ -15,7 +15,6 @@ class FixtureClock:
 
     @property
     def now(self) -> float:
-        """Seconds since 1970."""
         return self._now
 
     @property
@@ -38,7 +37,6 @@ class FixtureClock:
         self._now += seconds
 
     def text(self, digits: int = 0) -> str:
-        """CURRENT_TIMESTAMP(digits) in UTC."""
         moment = datetime(1970, 1, 1) + timedelta(microseconds=round(self._now * 1e6))
         text = f"{moment:%Y-%m-%d %H:%M:%S}"
         return f"{text}.{moment.microsecond:06}"[: len(text) + 1 + digits] if digits else text

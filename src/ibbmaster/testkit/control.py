@@ -187,7 +187,6 @@ def _seen(connection: SeenConnection) -> Answer:
 
 
 def _shown(value: object) -> object:
-    """A value for JSON: bytes in hexadecimal digits, other types without a form as text."""
     if isinstance(value, bytes):
         return value.hex()
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)

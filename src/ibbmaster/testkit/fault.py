@@ -42,7 +42,7 @@ class PlannedFault:
 
     @classmethod
     def of(cls, given: Mapping[str, object]) -> Self:
-        """A fault from a table of a scenario. Raises ConfigurationError: a key or a value means nothing."""
+        """Raises ConfigurationError: a key or a value means nothing."""
         word = given.get("action")
         kind = ACTIONS.get(word) if isinstance(word, str) else None
         if kind is None:
@@ -85,7 +85,7 @@ class PlannedFault:
 
 
 def table_of(line: str) -> dict[str, object]:
-    """The table of a fault in one line. Raises ConfigurationError: it is no fault."""
+    """Raises ConfigurationError: it is no fault."""
     if len(line) > LINE_SIZE_MAX:
         raise ConfigurationError(f"a fault of {len(line)} characters: expected at most {LINE_SIZE_MAX}")
     first, *rest = (part.strip() for part in line.split(";"))
@@ -126,7 +126,6 @@ def _action(kind: type[FaultAction], given: Mapping[str, object]) -> FaultAction
 
 
 def _checked(kind: type[FaultAction], name: str, wanted: object, value: Any) -> Any:
-    """A value of its type, and within its bounds."""
     choices = CHOICES.get((kind.word, name))
     if choices is not None and value not in choices:
         raise ConfigurationError(f"{kind.word}: {name} {shown(value)}: expected one of {', '.join(choices)}")

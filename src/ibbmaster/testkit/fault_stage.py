@@ -100,7 +100,7 @@ class Faults(FaultPlan):
             time.sleep(POLL_S)
 
     def act(self, fault: PlannedFault) -> None:
-        """Do a fault of the whole primary now; not from its event loop."""
+        """Not from its event loop."""
         assert isinstance(fault.action, PrimaryAction)
         with self._one_by_one:
             problem = ""
@@ -242,8 +242,6 @@ class Faults(FaultPlan):
 
 
 class ReadingStage:
-    """A stage that reads every event: packets are never sent past it."""
-
     only_counts = False
 
     def note_border(self) -> None:
@@ -254,8 +252,6 @@ class ReadingStage:
 
 
 class FaultStage(ReadingStage):
-    """One dump: a `StreamEditor` edits its packets, and this does what the editor says."""
-
     def __init__(self, faults: Faults, session: Session, number: int) -> None:
         self._faults = faults
         self._session = session

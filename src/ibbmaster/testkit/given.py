@@ -47,7 +47,7 @@ def read_small_file(path: Path, size_max: int) -> str:
 
 
 def parsed(format_name: str, loads: Callable[[str], Any], text: str) -> Any:
-    """What `loads` makes of a text. Raises ConfigurationError: it is not of that format, or nested too deeply."""
+    """Raises ConfigurationError: it is not of that format, or nested too deeply."""
     try:
         return loads(text)
     except RecursionError:
@@ -58,7 +58,6 @@ def parsed(format_name: str, loads: Callable[[str], Any], text: str) -> Any:
 
 @contextlib.contextmanager
 def naming(where: str) -> Iterator[None]:
-    """Put a place before errors."""
     try:
         yield
     except (IbbMasterError, ValueError) as error:
@@ -119,7 +118,6 @@ def shown(value: object) -> str:
 
 @functools.cache
 def _fields(kind: Any) -> tuple[dict[str, Any], dict[str, bool]]:
-    """The types of a dataclass's fields, and whether each has to be given."""
     missing = dataclasses.MISSING
     required = {one.name: one.default is one.default_factory is missing for one in dataclasses.fields(kind)}
     return typing.get_type_hints(kind), required
@@ -134,7 +132,6 @@ def _is_of(wanted: Any, value: object) -> bool:
 
 
 def _plain(wanted: Any) -> Any:
-    """The type that TOML and JSON have for another one."""
     kind = get_origin(wanted) or wanted
     if kind is Mapping or dataclasses.is_dataclass(kind):
         return dict

@@ -28,8 +28,6 @@ PURGE_S = 10.0  # readers leave sooner
 
 
 class RestartablePrimary(Protocol):
-    """The part of a `FixturePrimary` that incidents need."""
-
     log: WritableLog
     clock: FixtureClock
 
@@ -46,8 +44,7 @@ class RestartablePrimary(Protocol):
 
 
 class Incidents:
-    """Does one thing after the other to a whole primary, not from its event loop. `set_down` is told whether new
-    connections are to be reset."""
+    """Not from its event loop. `set_down` is told whether new connections are to be reset."""
 
     def __init__(self, primary: RestartablePrimary, set_down: Callable[[bool], None]) -> None:
         self._primary = primary
@@ -77,7 +74,6 @@ class Incidents:
             self._set_down(False)
 
     def stop(self) -> None:
-        """Shut down in order: each dump gets its last packet."""
         self._primary.stop()
 
     def restart(self, after_s: float = 0.0, *, profile: str | None = None) -> None:
@@ -122,7 +118,6 @@ class Incidents:
         self.restart()
 
     def end(self) -> None:
-        """Stop waiting, and start nothing more."""
         self._closing.set()
         with self._lock:
             pass  # a start that has begun is over
@@ -132,7 +127,6 @@ class Incidents:
 
 
 def reset_all(registry: Registry, *, only_dumps: bool = False) -> None:
-    """Reset every connection, or every dump, in the event loop of its primary."""
     for session in registry:
         if session.dump_server_id is not None or not only_dumps:
             close_by_reset(session)
@@ -143,7 +137,6 @@ reset_dumps = functools.partial(reset_all, only_dumps=True)
 
 
 def close_by_reset(session: Session) -> None:
-    """Let a connection end by a reset, whenever it closes."""
     if session.socket is not None:
         session.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, BY_RESET)
 

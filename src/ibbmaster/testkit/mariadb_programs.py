@@ -23,7 +23,6 @@ class ProgramsMissingError(ConfigurationError):
 
 
 def installed_versions() -> list[str]:
-    """The versions on this machine, oldest first."""
     return [version for version in MARIADB_VERSIONS if _is_installed(version)]
 
 
@@ -37,8 +36,6 @@ def _is_installed(version: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerPrograms:
-    """The programs of one MariaDB version below `root`."""
-
     version: str
     root: Path
 
@@ -72,13 +69,12 @@ class ServerPrograms:
         return head + "".join(path.read_text() for path in files)
 
     def plugins(self) -> list[Path]:
-        """Server plugins and the client's, which a replica needs to log in."""
         return [*self.root.glob("usr/lib/mysql/plugin/*.so"), *self.root.glob("usr/lib/*/libmariadb3/plugin/*.so")]
 
 
 @functools.cache
 def find_programs(version: str) -> ServerPrograms:
-    """The programs of a version. Raises ProgramsMissingError: this machine lacks them."""
+    """Raises ProgramsMissingError: this machine lacks them."""
     reasons = []
     for root in candidate_roots(version, os.environ):
         programs = ServerPrograms(version=version, root=root)

@@ -48,7 +48,7 @@ class ServerTemplate:
     """A new data directory of a version, for servers to copy."""
 
     def __init__(self, programs: ServerPrograms, directory: Path) -> None:
-        """Take the template in a directory, or make it. Raises RealServerError: it cannot be made."""
+        """Raises RealServerError: it cannot be made."""
         self.programs = programs
         self.data = directory / "data"
         self.plugins = directory / "plugins"
@@ -123,8 +123,6 @@ def _copy_without_zeros(source: str, target: str) -> None:
 
 
 class RealServer:
-    """One running MariaDB server; a context manager that ends it."""
-
     def __init__(self, template: ServerTemplate, directory: Path, *options: str) -> None:
         self.programs = template.programs
         self.directory = directory
@@ -163,7 +161,7 @@ class RealServer:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self) -> None:
-        """Start and wait for connections. Raises RealServerError: it ended instead, or took too long."""
+        """Raises RealServerError: it ended instead, or took too long."""
         (self.directory / "tmp").mkdir(exist_ok=True)
         if len(os.fsencode(self.socket.absolute())) > SOCKET_PATH_MAX:
             self._socket_directory = Path(tempfile.mkdtemp(prefix="ibb-"))
@@ -204,11 +202,9 @@ class RealServer:
         return "\n".join(self.log)
 
     def stop(self) -> None:
-        """Shut down in order."""
         self._end(subprocess.Popen.terminate)
 
     def kill(self) -> None:
-        """End at once, as by a crash."""
         self._end(subprocess.Popen.kill)
 
     def _end(self, by: Callable[[subprocess.Popen[bytes]], None]) -> None:
@@ -294,8 +290,6 @@ class NetworkServer(RealServer):
 
 
 class RealPrimary(NetworkServer):
-    """A primary with an account for replicas; it may find binlog files, as after a restart."""
-
     host = "127.0.0.1"
     user = USER
     password = PASSWORD
@@ -319,8 +313,6 @@ class RealPrimary(NetworkServer):
 
 
 class RealReplica(RealServer):
-    """A replica. It takes no connection but ours."""
-
     def __init__(
         self, template: ServerTemplate, directory: Path, *options: str, server_id: int = REPLICA_SERVER_ID
     ) -> None:
@@ -335,7 +327,7 @@ class RealReplica(RealServer):
 
 
 def problem_of(status: dict[str, object], *, tolerates_lost_connections: bool) -> str | None:
-    """The error in a row of SHOW SLAVE STATUS that does not heal by itself."""
+    """The error that does not heal by itself."""
     if status["Last_SQL_Errno"]:
         return str(status["Last_SQL_Error"])
     has_given_up = status["Slave_IO_Running"] == "No"

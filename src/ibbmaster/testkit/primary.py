@@ -316,7 +316,6 @@ class FixturePrimary(FixtureWriter):
         return files.paths
 
     def _follow(self, handle: FixtureTable) -> None:
-        """Update a table to the end of the log, under its present name."""
         found, old = self.history.table_at(*parse_table_name(handle.name)), handle.known
         if old is not None and (not isinstance(found, TableVersion) or found.generation != old.generation):
             tables = self.history.at().tables.values()
@@ -348,7 +347,6 @@ class FixturePrimary(FixtureWriter):
                 raise self._late(replica, one, timeout)
 
     async def arrival(self, replica: Replica, gtid: Gtid | str | None = None, timeout: float = WAIT_S) -> None:
-        """`wait_for` in a task of asyncio or trio."""
         sleep = importlib.import_module(sniffio.current_async_library()).sleep
         deadline = time.monotonic() + timeout
         for one in self._wanted(gtid):

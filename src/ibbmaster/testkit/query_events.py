@@ -100,8 +100,6 @@ def query_event(
 
 
 class _Statement:
-    """The facts of a text that matter to its event."""
-
     def __init__(self, sql: str, database: str, catalog: SchemaCatalog) -> None:
         self._words = Cursor(tokens(sql)).rest()
         self._catalog = catalog
@@ -133,7 +131,6 @@ class _Statement:
 
     @property
     def is_atomic(self) -> bool:
-        """Whether it has a number."""
         if self._verb == "DROP":
             return self._object in (*ATOMIC, "DATABASE", "SCHEMA") and not self._is_temporary
         if self._verb == "ALTER":
@@ -143,7 +140,7 @@ class _Statement:
 
     @property
     def has_invoker(self) -> bool:
-        """Whether it names its user, as whom definitions may run and who grants."""
+        """Definitions may run as its user, who also grants."""
         if self._verb in ("GRANT", "REVOKE"):
             return any(token.is_word("ON") for token in self._words)
         return self._verb == "CREATE" and self._object in DEFINED and not self._has_definer

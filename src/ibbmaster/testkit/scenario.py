@@ -43,8 +43,6 @@ Clock = Literal["serving", "connection"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """A log, how it is served, and what goes wrong."""
-
     seed: int = 0
     primary: Mapping[str, Any] = field(default_factory=dict)  # options of `FixturePrimary`
     directory: Path | None = None  # of a log to begin with
@@ -108,7 +106,6 @@ class Scenario:
 
     @property
     def _last_recorded(self) -> str | None:
-        """The last recorded group that is named; None: the whole log is there at first."""
         named = [group for group in self.groups if group.kind == "recorded"]
         return sorted(named, key=_moment)[-1].what if named else None
 
@@ -150,7 +147,7 @@ def parse_scenario(text: str, base: Path | None = None) -> Scenario:
 
 
 def scenario_of(given: Mapping[str, Any], base: Path | None = None) -> Scenario:
-    """A scenario from its parsed text; errors as `parse_scenario`."""
+    """Errors as `parse_scenario`."""
     only("", given, _KEYS)
     log = expect("log", dict, given.get("log", {}))
     only("log", log, ("directory",))

@@ -57,8 +57,6 @@ Output: TypeAlias = bytes | PlannedFault
 
 @dataclass(slots=True)
 class _Piece:
-    """A payload to frame with faults inside, or a fault between two payloads."""
-
     payload: bytes = b""
     inside: list[tuple[int, FaultRecord]] = field(default_factory=list)  # offsets in the payload
     fault: PlannedFault | None = None
@@ -136,7 +134,6 @@ class StreamEditor:
         return (place.nth or count) == count and self._fits(fault, seen)
 
     def _fits(self, fault: PlannedFault, seen: SeenPacket) -> bool:
-        """Whether a fault can happen to a packet: it has the bytes, and a checksum if needed."""
         place, size = fault.place, len(seen.event)
         assert place is not None
         if place.byte is not None:
@@ -156,7 +153,6 @@ class StreamEditor:
         return True
 
     def _edited(self, faults: list[PlannedFault], seen: SeenPacket) -> list[_Piece]:
-        """The packet after its faults: none, one or two of them, each after a note."""
         notes, events = [], [seen.event]
         for fault in faults:
             if not isinstance(fault.action, _EDITS):
@@ -250,7 +246,6 @@ class StreamEditor:
                 self._send(again)
 
     def _send(self, piece: _Piece) -> None:
-        """Frame a piece with the next number; nothing follows the last fault."""
         if self._is_over or (self._expects_last_word and piece.payload.startswith(EVENT_STATUS)):
             return
         if piece.record is not None:

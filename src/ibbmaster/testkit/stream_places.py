@@ -85,7 +85,6 @@ class StreamPlaces:
 
 
 def prefix_of(payload: bytes) -> bytes:
-    """The bytes before the event of a packet; empty if it has none."""
     if not payload.startswith(EVENT_STATUS) or len(payload) < len(EVENT_STATUS) + EVENT_HEADER_SIZE:
         return b""
     size = decode_event_header(payload, 1).size if len(payload) > EVENT_HEADER_SIZE else 0

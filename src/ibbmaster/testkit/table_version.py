@@ -34,7 +34,7 @@ Values = Mapping[str, object]  # by the name of the column
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WritableVersion:
-    """A version of a table whose rows can be written. Columns have numbers, from 0.
+    """Columns have numbers, from 0.
 
     `key` has the columns that identify rows; none: all do. `computed` has the generated columns and their formulas;
     `stored` those of them that even the smallest images have.
@@ -65,7 +65,7 @@ class WritableVersion:
         return found
 
     def read(self, number: int, value: object) -> Value:
-        """A value as a reader of the log will see it. Raises ConfigurationError: the column cannot have it."""
+        """Raises ConfigurationError: the column cannot have it."""
         column = self.written.columns[number]
         where = f"{self.table.full_name} column {column.name} ({column.declared})"
         if value is None:
@@ -78,7 +78,7 @@ class WritableVersion:
             raise ConfigurationError(f"{where}: {value!r}: {error}") from None
 
     def constant(self, number: int, expression: str) -> Value:
-        """The value of a literal of SQL in a column. Raises ConfigurationError: it is no literal."""
+        """Raises ConfigurationError: it is no literal."""
         try:
             return self.read(number, literal_value(expression))
         except VariableValueError:
@@ -86,8 +86,7 @@ class WritableVersion:
             raise ConfigurationError(f"{where}: what {expression} comes to is not known here: give its value") from None
 
     def converted(self, row: KeptRow, changed: Iterable[tuple[int, TableColumn]]) -> KeptRow:
-        """A row of the previous version with its values in the new types. Raises ConfigurationError: one cannot be
-        converted."""
+        """Raises ConfigurationError: one cannot be converted."""
         values = dict(row)
         for number, column in changed:
             if column.id not in values:
@@ -118,7 +117,7 @@ class WritableVersion:
         return self.with_computed(found, [n for n in self.computed if self.table.columns[n].id not in kept])
 
     def with_computed(self, row: Sequence[Value], numbers: Iterable[int]) -> tuple[Value, ...]:
-        """A row with some generated columns computed. Raises ConfigurationError: the value of one is not known."""
+        """Raises ConfigurationError: the value of one is not known."""
         values = list(row)
         by_name = {column.name.lower(): value for column, value in zip(self.table.columns, row, strict=True)}
         for number in numbers:
@@ -196,7 +195,6 @@ def _written(table: TableVersion, column: TableColumn) -> WrittenColumn:
 
 
 def _computed(table: TableVersion, schema: TableSchema) -> dict[int, Evaluate | None]:
-    """The formula of each generated column; None: unknown."""
     pairs = list(zip(table.columns, schema.columns, strict=True))
     plain = {
         known.name.lower(): column for known, column in pairs if known.expression is None and not known.type.is_zerofill

@@ -59,8 +59,6 @@ class RowFormat:
 
 
 class SequenceRow(NamedTuple):
-    """The row of a sequence, its columns in order."""
-
     next_not_cached_value: int
     minimum_value: int
     maximum_value: int
@@ -122,8 +120,6 @@ class RowStep(NamedTuple):
 
 
 class StatementWriter(Protocol):
-    """A transaction, which takes the events of a statement."""
-
     @property
     def server_id(self) -> int: ...
 
@@ -394,7 +390,6 @@ class FixtureTable:
         return version.key
 
     def _find(self, version: WritableVersion, wanted: Mapping[int, Value]) -> tuple[int, tuple[Value, ...]]:
-        """The number and the values of the first row with these values."""
         if version.is_sequence:
             raise ConfigurationError(f"{self.name} is a sequence: insert() sets its row, next() takes a value")
         if version.key and all(number in wanted for number in version.key):

@@ -106,7 +106,6 @@ class FixtureTransaction:
         self.take([event], ())
 
     def take(self, events: Iterable[bytes], steps: Sequence[RowStep]) -> None:
-        """Write events of a statement, and remember their changes."""
         self._expect_open()
         self._group.write(b"".join(events))
         self._steps += steps
@@ -233,8 +232,7 @@ OPEN: ContextVar[tuple[FixtureTransaction, ...]] = ContextVar("OPEN", default=()
 
 @dataclass(eq=False)
 class FixtureWriter:
-    """The part of a `FixturePrimary` that writes its log, numbers groups in the order of commits, and knows prepared
-    transactions."""
+    """The part of a `FixturePrimary` that writes its log."""
 
     log: WritableLog
     clock: FixtureClock
@@ -250,8 +248,8 @@ class FixtureWriter:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)  # of whatever takes the next GTID
 
     def transaction(self, **options: Unpack[TransactionOptions]) -> FixtureTransaction:
-        """Begin a transaction: `with primary.transaction(domain=1): ...` takes the changes of tables inside. Options
-        are those of `TransactionOptions`. Raises GtidError: that is no GTID."""
+        """Begin a transaction: `with primary.transaction(domain=1): ...` takes the changes of tables inside. Raises
+        GtidError: that is no GTID."""
         return FixtureTransaction(self, options)
 
     @contextlib.contextmanager

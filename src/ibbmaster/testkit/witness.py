@@ -114,7 +114,6 @@ class SeenConnection:
 
     @property
     def acknowledged_gtids(self) -> list[Gtid] | None:
-        """The groups that the other system has whole: its consumer has read them, or can."""
         size = self.acknowledged_bytes
         if size is None:
             return None
@@ -154,7 +153,7 @@ class SeenConnection:
 
 
 class Witness:
-    """An observer that notes everything, then lets faults happen."""
+    """Notes everything, then lets faults happen."""
 
     def __init__(self, clock: FixtureClock, faults: Faults) -> None:
         self.connections: list[SeenConnection] = []
@@ -187,7 +186,6 @@ class Witness:
 
     @property
     def stages(self) -> tuple[Callable[[Session], Stage | None], ...]:
-        """Makers of the stages of each dump: faults, then what notes what these send."""
         return self.faults.stage, lambda session: _SentStage(self._seen[session], self._changed)
 
     def _note(self, step: ConnectionStep, session: Session, command: AnyCommand | None) -> None:
@@ -231,7 +229,7 @@ class Witness:
     # In the test
 
     def of(self, replica: SeenConnection | int | str) -> list[SeenConnection]:
-        """The connections of a server id, of a user, or the given one."""
+        """Those of a server id, of a user, or the given one."""
         if isinstance(replica, SeenConnection):
             return [replica]
         return [
@@ -255,7 +253,6 @@ class Witness:
         return True
 
     def told(self, replica: SeenConnection | int | str) -> str:
-        """The doing of a replica, or of every client if it was never seen."""
         found = self.of(replica)
         others = found or list(self.connections)
         lines = "; ".join(map(str, others)) or "nobody has connected"
@@ -278,7 +275,6 @@ class _SentStage(ReadingStage):
             self._changed.notify_all()
 
     def _read(self, data: Buffer) -> None:
-        """Take bytes, cut anywhere; what comes after garbage is only counted."""
         self._seen.sent_bytes += len(data)
         if self._reader is None:
             return
@@ -315,7 +311,6 @@ def _delivers_the_rest(session: Session) -> bool:
 
 
 def _unacknowledged(stream: trio.socket.SocketType) -> int | None:
-    """Bytes that were sent and not acknowledged; None if unknown."""
     try:
         found = fcntl.ioctl(stream.fileno(), SIOCOUTQ, b"\0\0\0\0")
     except (OSError, ValueError):

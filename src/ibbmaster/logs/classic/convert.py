@@ -117,8 +117,8 @@ def import_groups(
 
     With `append` the directory may hold a log that the source continues; the same transactions, also as a replica logs
     them, are skipped, and nothing is written before that is known. A log with a redo log is recovered first: killed at
-    any moment, it has all it had, and some of the import. GTIDs stay as they are. Calls `progress` with (bytes read,
-    bytes in all). If a file is damaged, the groups before the damage are in the log, durable.
+    any moment, it has all it had, and some of the import. GTIDs stay as they are. `progress` hears (bytes read, bytes
+    in all). If a file is damaged, the groups before the damage are in the log, durable.
 
     Raises BusyError: another process has the directory; ClassicFormatError: a file is damaged, encrypted, or does not
     continue the one before; ConfigurationError: a size the format does not allow; EventError, FormatError: the log is

@@ -104,7 +104,6 @@ class ClassicBinlog(FileEngine):
         return self._read_tail(only_cached=only_cached).state.copy()
 
     def _read_tail(self, *, only_cached: bool) -> _Tail:
-        """Raises BlockingIOError: with `only_cached`, it must read, or another thread reads."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError("the end of the log is being read")
         try:
@@ -225,8 +224,7 @@ class ClassicBinlog(FileEngine):
 
     @classmethod
     def of_range(cls, log_range: ClassicRange) -> ClassicBinlog:
-        """A log of the one file of a range; does not list its directory, which may be long. Raises PositionPurgedError:
-        the file is gone."""
+        """Does not list the directory, which may be long. Raises PositionPurgedError: the file is gone."""
         path = place(log_range.path)
         try:
             return cls([path])
@@ -238,7 +236,7 @@ class ClassicBinlog(FileEngine):
     def groups_in(
         self, log_range: LogRange, *, on_fault: OnFault | None = None, take: Callable[[EventWindow], bool] | None = None
     ) -> Iterator[EventGroup]:
-        """As in `LogEngine`; `take` is that of `ClassicFileReader.groups`."""
+        """`take` is that of `ClassicFileReader.groups`."""
         reader = None
         try:
             file = self._file_of(log_range)
@@ -278,7 +276,7 @@ class ClassicBinlog(FileEngine):
         return [file.path for file in self._series.from_file(0)]
 
     def file_states(self) -> list[StoredFileState]:
-        """Looks at head and end of each file. Raises ClassicFormatError: a head cannot be read."""
+        """Raises ClassicFormatError: a head cannot be read."""
         self._series.look()
         return [file_state(file) for file in self._series.from_file(0)]
 

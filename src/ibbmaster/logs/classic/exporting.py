@@ -1,4 +1,4 @@
-"""Writes the groups of a log as traditional binlog files, or reads them for an import."""
+"""Writes a log as traditional binlog files, or reads it for an import."""
 
 from __future__ import annotations
 
@@ -120,7 +120,6 @@ class _Series:
         self._last = near
 
     def place(self, kernels: Kernels, data: Any, groups: Any, first: int) -> int:
-        """Write collected groups from a row on; returns the first row left."""
         self._make_ready(_near(groups[first]))
         row = self.writer.place(kernels, data, groups, first, self._max_file_bytes)
         for gtid in last_gtids(groups[first:row]):

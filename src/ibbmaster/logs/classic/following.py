@@ -215,7 +215,6 @@ class FollowedFiles(LogObserver[ClassicFile]):
 
 @functools.lru_cache(16)
 def _paths_of(path: Path, name: str, number: int) -> list[Path]:
-    """The paths that a file beside another may have; cached, as each look asks."""
     digits = name.rpartition(".")[2]
     return packed_or_not(path.with_name(f"{name.removesuffix(digits)}{number:0{len(digits)}d}"))
 

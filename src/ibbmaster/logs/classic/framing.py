@@ -64,7 +64,6 @@ class FileFraming:
 
     @property
     def gtids(self) -> tuple[Gtid, ...]:
-        """The last GTID of each (domain, server) pair that was framed or skipped."""
         return noted_gtids(rows_in(self.framing.pairs, self.state[Field.PAIRS]))
 
     @property
@@ -89,7 +88,7 @@ class FileFraming:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether the last call ended before something wrong, or undecided."""
+        """The last call ended before something wrong, or undecided."""
         return self._status == Status.FALLBACK
 
     def advance(self, size: int, skips: Any = ALL) -> bool:

@@ -43,7 +43,7 @@ class FileHead(NamedTuple):
 
 
 def head_of(file: ClassicFile) -> FileHead:
-    """Reads only the head; raises as `read_head`."""
+    """Raises as `read_head`."""
     with contextlib.closing(EventWindow(ClassicSource(file), block_size=HEAD_BLOCK_SIZE)) as window:
         return read_head(window)
 
@@ -65,7 +65,7 @@ def is_begun(file: ClassicFile) -> bool:
 
 
 def without_unbegun(files: tuple[ClassicFile, ...]) -> tuple[ClassicFile, ...]:
-    """The files but the last of several whose head is not whole: its server has just begun it, or died then."""
+    """Without a last file whose head is not whole: its server has just begun it, or died then."""
     return files[:-1] if len(files) > 1 and not is_begun(files[-1]) else files
 
 

@@ -126,7 +126,6 @@ def unpacked_name(name: str) -> str:
 
 
 def holds_classic_files(names: Sequence[str]) -> bool:
-    """Whether some of these are files of a traditional binlog, and none the engine's."""
     has_classic = any(_CLASSIC_NAME.fullmatch(unpacked_name(name)) for name in names)
     return has_classic and not any(parse_file_name(name) is not None for name in names)
 

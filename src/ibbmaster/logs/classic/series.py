@@ -123,7 +123,6 @@ class ClassicSource:
         return self._standing(offset, size)
 
     def _standing(self, offset: int, size: int) -> int:
-        """As many of the bytes just read as are of the file."""
         if not self._stands(self.only_cached):
             return 0
         self.bytes_read = max(self.bytes_read, offset + size)

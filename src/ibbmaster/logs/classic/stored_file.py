@@ -204,14 +204,14 @@ class StoredFileReader(ClassicFileReader):
         return at
 
     def cut_error(self) -> ClassicFormatError | None:
-        """The error for a file that ends inside something and does not grow; None if it ends well."""
+        """The error for a file that ends inside something and does not grow."""
         window = self.window
         if not window.has_more() or self.is_marked_in_use:
             return None
         return window.error(window.offset, CUT_SHORT)
 
     def unfinished(self) -> str | None:
-        """A remark for users on the cut end of the last file; None if nothing is cut."""
+        """A remark for users on the cut end of the last file."""
         window = self.window
         if not window.has_more():
             return None
@@ -235,6 +235,6 @@ class StoredFileState(NamedTuple):
 
 
 def file_state(file: ClassicFile) -> StoredFileState:
-    """Looks at head and end. Raises as `read_head`."""
+    """Raises as `read_head`."""
     with contextlib.closing(StoredFileReader(file)) as reader:
         return StoredFileState(file, reader.head, reader.is_marked_in_use, reader.end_type())

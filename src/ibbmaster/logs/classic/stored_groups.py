@@ -172,7 +172,7 @@ class StoredGroups(ClassicGroups):
         return True
 
     def _moved_to(self) -> ClassicFile | None:
-        """The file that took the name of the current one. Objects have only their names."""
+        """Objects have only their names."""
         source, now = self._file.window.source, self._series.picture.file(self._file.file.index)
         return None if now is None or source.descriptor is None or now.stamp.file == source.stamp.file else now
 

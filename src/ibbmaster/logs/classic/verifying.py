@@ -1,4 +1,4 @@
-"""The faults of traditional files: of each by itself, and of their order."""
+"""The faults of traditional files."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -44,8 +44,6 @@ class CheckedGroups(NamedTuple):
 
 
 class GroupChecks:
-    """Takes sound groups of one file, and leaves the others to `ClassicFileReader`. `helper` reads ahead."""
-
     def __init__(self, kernels: Kernels, helper: Executor | None) -> None:
         self._kernels = kernels
         self._helper = helper
@@ -147,7 +145,6 @@ class GroupChecks:
     def _take_groups(
         self, block: Any, start: int, block_offset: int, framing: Framing
     ) -> tuple[int, CheckedGroups, int]:
-        """The end of what a kernel has checked from a place in a block on, what it is, and why it stopped."""
         state = framing.state
         state[Field.READ_AT], state[Field.SOURCE_OFFSET] = start, block_offset
         status = self._kernels.check_groups(block, framing, kernel_roles(has_fragments=False))
@@ -159,9 +156,9 @@ class GroupChecks:
 def verify_files(
     series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1
 ) -> Iterator[Fault]:
-    """The faults of all files, in order; calls `on_bytes` with sizes of what was read. With several jobs another thread
-    reads ahead. The state at the head of a file must be that at the end of the files before it; after a fault only the
-    number of the next file can show a gap."""
+    """Calls `on_bytes` with sizes of what was read. With several jobs another thread reads ahead. The state at the head
+    of a file must be that at the end of the files before it; after a fault only the number of the next file can show a
+    gap."""
     if jobs < 2:
         yield from _faults(series, totals, on_bytes, None)
         return
@@ -275,7 +272,6 @@ def _named_in_index(last: ClassicFile) -> set[str]:
 
 
 def _wrong_fragments(group: EventGroup, on_bytes: Callable[[int], object]) -> str | None:
-    """The problem with row events in fragments, if any; reads the group to its end."""
     events, fragments, problem = EventSplitter(), FragmentChecks(), None
     for piece in group.body:
         on_bytes(len(piece))

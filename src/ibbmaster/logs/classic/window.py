@@ -132,7 +132,7 @@ class BlockWindow:
 
 
 class EventWindow(BlockWindow):
-    """The same for a file that is read block by block; a block does not change while there are views of it."""
+    """Reads block by block; a block does not change while there are views of it."""
 
     def __init__(self, source: ClassicSource, *, block_size: int = BLOCK_SIZE, reads_on: bool = False) -> None:
         """Read a source, and close it; with `reads_on` the first block may be all of the file, not only its head."""

@@ -169,7 +169,7 @@ class BinlogDirectory(LogEngine):
         return self.plan_of_file(file_no, self.state)
 
     def plan_of_file(self, file_no: int | None, current_state: Callable[[], GtidState]) -> SeekPlan:
-        """As `start_of_file`, with the log's state from elsewhere."""
+        """As `start_of_file`."""
         numbers = self.file_numbers()
         if file_no is None:
             file_no = numbers[0]
@@ -204,7 +204,6 @@ class BinlogDirectory(LogEngine):
         return ranges
 
     def _check_without_pages(self, file_no: int) -> None:
-        """Raises ChunkError: the file was cut to its header, which no range would show."""
         check_not_cut(self.disk, file_no)
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
@@ -225,7 +224,6 @@ class BinlogDirectory(LogEngine):
         return self._is_behind(stopped_at) or has_grown
 
     def meets_damage(self) -> bool:
-        """Whether data follows the end, so a reader that continues gets an error."""
         with self._at_end() as (_, tail):
             stopped_at = tail.stopped_at
         return self._is_behind(stopped_at)
@@ -271,7 +269,6 @@ class BinlogDirectory(LogEngine):
             self._lock.release()
 
     def _stands_still(self, tail: EventGroupReader, *, only_cached: bool) -> bool:
-        """Costs a read of one byte, two where a next file is ready."""
         file_no, offset = tail.position
         if offset % PAGE_SIZE > DATA_SIZE - CHUNK_SIZE_MIN:
             offset += PAGE_SIZE - offset % PAGE_SIZE
@@ -322,8 +319,6 @@ class BinlogDirectory(LogEngine):
 
 
 class StrictDirectory(BinlogDirectory):
-    """Refuses a log with a hole, also with data after its end."""
-
     def end(self, *, only_cached: bool = False) -> LogPosition:
         end = super().end(only_cached=only_cached)
         self.check_end(patience_s=PATIENCE_S, pages_max=STEP_PAGES)
@@ -364,7 +359,7 @@ def open_directory(path: Path | str, *, is_strict: bool) -> BinlogDirectory:
 
 
 def damage_handler(*, is_strict: bool) -> OnFault | None:
-    """What a reader of groups reports damage to; None makes it an error."""
+    """None makes damage an error."""
     return None if is_strict else _leave_out
 
 

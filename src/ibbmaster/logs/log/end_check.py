@@ -130,8 +130,6 @@ def short_error(stopped_at: LogPosition, end: LogPosition, more: str = "") -> Ch
 
 
 class _Look:
-    """A place where readers wait, and what was seen after it so far."""
-
     def __init__(self, disk: ReadDisk) -> None:
         self._disk = disk
         self.end: LogPosition | None = None
@@ -172,7 +170,6 @@ class _Look:
 
 
 def _in_next_file(disk: ReadDisk, end: LogPosition, pages_max: int | None = None) -> LogPosition | None:
-    """Data in the next file, if its header was lost: readers do not enter it then."""
     first = LogPosition.on_page(end.file_no + 1, 0)
     return first_data(disk, first, pages_max=pages_max) if format_file_name(first.file_no) in disk.list() else None
 
@@ -276,8 +273,8 @@ class EndWatch:
 
 
 def check_unbroken(disk: ReadDisk, end: LogPosition) -> None:
-    """Check that the pages of a file up to the end of the log are sound and full. Takes about 0.5 s per gigabyte in
-    memory. Only `verify` recognises a page of another place. Raises FormatError: a page is damaged, lost, or older."""
+    """Check that the pages of a file up to the end of the log are sound and full: about 0.5 s per gigabyte in memory.
+    Only `verify` recognises a page of another place. Raises FormatError: a page is damaged, lost, or older."""
     name, file_no = format_file_name(end.file_no), end.file_no
     for first in range(0, end.page_no, BLOCK_PAGES):
         count = min(BLOCK_PAGES, end.page_no - first)

@@ -152,7 +152,6 @@ class RowReader:
     def decoded(
         self, events: Iterable[bytes], start: LogPosition = NOWHERE
     ) -> Iterator[tuple[TableDecoder, RowChange]]:
-        """As `changes`, with the decoder of the table."""
         for event, decoder in self.walked(events, start):
             if decoder is not None:
                 for change in decoder.changes(event):

@@ -29,7 +29,7 @@ class Ticket(NamedTuple):
 
 
 class GroupSink(Protocol):
-    """The target of a group; by default it keeps nothing for a group, and waits for nothing."""
+    """By default it keeps nothing for a group, and waits for nothing."""
 
     limits: LogLimits
 
@@ -54,8 +54,6 @@ class _Savepoint:
 
 
 class _Stream:
-    """The bytes of one cache: the youngest in a buffer, the older ones out of band."""
-
     def __init__(self) -> None:
         self.buffer = bytearray()
         self.forest = OobForest()

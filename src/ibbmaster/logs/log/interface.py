@@ -1,4 +1,4 @@
-"""A binlog to read and to write, whatever the format of its files, and in any process."""
+"""A binlog to read and to write, whatever the format of its files."""
 
 from __future__ import annotations
 
@@ -226,8 +226,8 @@ class LogEngine(GroupSource, Protocol):
         it has; False at first."""
 
     def tell_growth(self, call: Callable[[], object]) -> Callable[[], None] | None:
-        """Call this each time the durable end has moved, in the thread that moved it, until the returned function is
-        called. None: this log does not know before it looks. The call must be quick."""
+        """Call this, which must be quick, each time the durable end has moved, in the thread that moved it, until the
+        returned function is called. None: this log does not know before it looks."""
         return None
 
     def ranges(self, start: LogPosition, end: LogPosition, *, size: int) -> list[LogRange]:

@@ -1,4 +1,4 @@
-"""Observes the files of a log that another process writes: whether they grow, are awaited, or are other ones.
+"""Observes the files of a log that another process writes.
 
 Writers append, begin the next file, and remove the oldest ones: the log continues. They begin the last file again, or
 remove it: readers wait until it is as long as it was. Anything else is another log: a reset. A file keeps its number

@@ -61,7 +61,6 @@ def _commit_in(head: bytes, ref: LogPosition) -> str | None:
 
 
 def _is_leaf_with_events(head: bytes) -> bool:
-    """Whether they begin a leaf with an event, which may look like a commit record by time and server."""
     if head[: len(LEAF)] != LEAF or len(head) < len(LEAF) + EVENT_HEADER_SIZE:
         return False
     try:

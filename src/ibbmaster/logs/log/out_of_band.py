@@ -58,7 +58,6 @@ class OutOfBandReader:
             raise RecordError(ref, "an out-of-band record has no end")
 
     def _open_node(self, ref: LogPosition, pages: PageReader) -> tuple[OobNode, Buffer, bool, Iterator[Chunk], int]:
-        """Header and first data of a node, whether that is all, the chunks that follow, and the size of the header."""
         first, cursor = self._first_chunk(ref, pages)
         chunks = cursor.chunks_of(first)
         data = bytearray()

@@ -1,4 +1,4 @@
-"""Pages checked in batches; stops at the first anomaly, which the reference checker then reports."""
+"""Checks pages in batches; the reference checker reports the first anomaly."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -129,7 +129,7 @@ class _Passed(NamedTuple):
 
 
 class PassedNodes:
-    """Out-of-band nodes of uncommitted groups, checked as they passed. The reference: `OutOfBandReader`."""
+    """The reference: `OutOfBandReader`."""
 
     def __init__(self) -> None:
         self._nodes: dict[LogPosition, _Passed] = {}

@@ -107,8 +107,6 @@ def _page(location: LogPosition) -> str:
 
 @dataclass(slots=True)
 class _Record:
-    """One record while its chunks arrive: holds its head, and checks the events after it as they pass."""
-
     record_type: int
     ref: LogPosition
     head: bytearray = field(default_factory=bytearray)
@@ -260,7 +258,6 @@ class RecordChecks:
         self._pass_events(record, memoryview(head)[event_end:])
 
     def log_last(self, gtid: Gtid) -> None:
-        """Many groups of a pair were logged, this one as the last of them."""
         if self._groups is not None:
             self._groups.log(gtid)
 

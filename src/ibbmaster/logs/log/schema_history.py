@@ -57,7 +57,7 @@ StatementScan = Callable[[LogEngine, TakeStatement, TakeMap | None], LastScanned
 
 
 class _NeedsRestartsError(Exception):
-    """There are temporary tables, which end with their server: a scan does not see server starts."""
+    """A scan does not see server starts, which end temporary tables."""
 
 
 class LoggedSchema:
@@ -190,7 +190,6 @@ class LoggedSchema:
         return self._continue(folding)
 
     def _continue(self, folding: GroupFolding) -> bool:
-        """False if this is another log than before."""
         last = self._last
         if last is None:
             return False
@@ -236,7 +235,7 @@ class LoggedSchema:
         return groups
 
     def _identified(self, last: LastFolded) -> LastFolded:
-        """With the digest of the last group, read again: only now it is known to be the last."""
+        """With the digest of the last group, read again."""
         with closing(self._groups_from(last)) as groups:
             while (group := groups.next_group()) is not None and group.start < last.start:
                 pass
@@ -379,7 +378,6 @@ def _digest(group: EventGroup) -> str:
 
 @functools.cache
 def _code() -> str:
-    """Other code may fold differently."""
     package = Path(__file__).parents[2]
     found = hashlib.sha256()
     for pattern in _SOURCES:

@@ -120,7 +120,7 @@ class _Search:
         return end
 
     def _last_older(self, places: Sequence[_Place]) -> int:
-        """The last place, found by halving, whose groups are older; 0 where the first ones are not."""
+        """0 where the first ones are not."""
         low, high = 0, len(places)
         while high - low > 1:
             middle = probe = (low + high) // 2

@@ -36,8 +36,6 @@ BLANK_BLOCK = bytes(BLOCK_PAGES * PAGE_SIZE)
 
 
 class FoundPages(NamedTuple):
-    """Consecutive pages of a file; good until the next read."""
-
     data: memoryview
     page_count: int
     verified: int  # first pages with a right checksum
@@ -71,7 +69,7 @@ class BlockReader:
             self._file.close()
 
     def read(self, page_no: int) -> FoundPages:
-        """The pages from `page_no` on, which may be one of the block before; none at the end of the file."""
+        """`page_no` may be in the block before; no pages at the end of the file."""
         data, kept_bytes, verified = self._blocks.at(page_no * PAGE_SIZE)
         count, kept = len(data) // PAGE_SIZE, kept_bytes // PAGE_SIZE
         known = kept + verified if self._is_verified or not kept else 0
@@ -101,8 +99,8 @@ def verify(
     on_pages: Callable[[int], object] = lambda count: None,
 ) -> Iterator[Fault]:
     """Yield every fault of a directory, in the order of the files. `others` are the same directory, one for each
-    further thread that checks a part of the log. `totals` counts along; `on_pages` hears of the number of pages read.
-    Raises StoreError: there are no binlog files, or the directory cannot be read."""
+    further thread that checks a part of the log. `on_pages` hears of the number of pages read. Raises StoreError: there
+    are no binlog files, or the directory cannot be read."""
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
@@ -131,7 +129,7 @@ class Part(NamedTuple):
 def verify_part(
     disk: ReadDisk, part: Part, *, on_pages: Callable[[int], object] = lambda count: None
 ) -> tuple[list[Fault], Totals]:
-    """Every fault of a part, and what was read; both neighbours may report a fault where two parts meet."""
+    """Both neighbours may report a fault where two parts meet."""
     totals = Totals()
     verifier = _Verifier(disk, totals, on_pages)
     return list(verifier.check_files(part.numbers, is_last=part.is_last)), totals
@@ -312,7 +310,6 @@ class _Verifier:
         return True
 
     def _take_checked(self, checked: Checked, block: memoryview, first: LogPosition) -> Iterator[Fault]:
-        """`first` is the first page of the block."""
         self._totals.groups += checked.groups
         for gtid, page, offset in checked.ends_of_pairs:
             location = LogPosition.on_page(first.file_no, first.page_no + page, offset)

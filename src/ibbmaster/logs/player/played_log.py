@@ -56,8 +56,6 @@ class Pace(NamedTuple):
 
 
 class _Played(LogEngine):
-    """A recording, which has more than is logged so far."""
-
     _log: LogEngine
 
     def file_name(self, file_no: int) -> str:
@@ -246,8 +244,6 @@ class PlayedLog(_Played):
 
 
 class PlayedPast(_Played):
-    """A recording as it is played, with what was logged before it."""
-
     def __init__(self, played: PlayedLog, log: LogEngine) -> None:
         self._played = played
         self._log = log

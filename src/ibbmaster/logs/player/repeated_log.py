@@ -106,7 +106,6 @@ class RepeatedLog(LogEngine):
         return position._replace(file_no=position.file_no + round_no * self._shift())
 
     def _state_after(self, round_no: int, there: GtidState) -> GtidState:
-        """Where a round has reached a state of the recording."""
         if not round_no:
             return there.copy()
         before = self.repetition(round_no - 1)
@@ -252,7 +251,7 @@ class RepeatedGroups(PassedGroups):
         return found if found.file_no <= self._log.last_file_no else None
 
     def next_group(self) -> EventGroup | None:
-        """The next group, or None after the last round. Raises StageError: numbers end before rounds."""
+        """Raises StageError: numbers end before rounds."""
         while True:
             group = self._groups.next_group()
             if group is not None:
@@ -269,8 +268,6 @@ class RepeatedGroups(PassedGroups):
 
 
 class RepeatedFiles(FramedEventGroups):
-    """The files of a recording, with the places of a reader's round."""
-
     def __init__(self, groups: RepeatedGroups) -> None:
         self.groups = groups
 

@@ -27,8 +27,6 @@ from .stage import GroupTransform, GtidTransform
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedPlan(ReadPlan):
-    """`state` is that of the log after the stages."""
-
     there: ReadPlan
     has_begin: bool = False  # a reader that begins here has, and skips, what a span leaves out at its begin
 
@@ -55,7 +53,7 @@ class StagedGroups(PassedGroups):
         return min((end for end in ends if end is not None), default=None)
 
     def next_group(self) -> EventGroup | None:
-        """The next remaining group, or None at the end. Raises StageError: a stage refuses it."""
+        """Raises StageError: a stage refuses it."""
         span = self._span
         while span is None or span.until is None or self._groups.position < span.end:
             group = self._groups.next_group()
@@ -68,7 +66,6 @@ class StagedGroups(PassedGroups):
 
 
 def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan | None = None) -> EventGroup | None:
-    """A group as it leaves the last stage; None if it is left out."""
     if group.gtid is None:
         return group
     if span is not None and not span.has(group.gtid, group.start):
@@ -102,7 +99,7 @@ class StagedLog(LogEngine):
 
     @property
     def choice(self) -> GroupSelection | None:
-        """The selection of groups of the log in front, if each is left as it is."""
+        """None unless each group is left as it is."""
         limits = GroupSelection() if self.span is None else self.span.groups
         match self.stages:
             case []:

@@ -194,7 +194,6 @@ class _Content:
         return self._tables[table_id], bool(flags & FLAG_STATEMENT_END)
 
     def _fragment_of(self, head: bytes) -> tuple[bool, bool, bool]:
-        """As `_judge`, of the row event in fragments, and whether this is the last of them."""
         if len(head) < EVENT_HEADER_SIZE + FRAGMENT.size:
             raise EventError("PARTIAL_ROW_DATA that ends inside its numbers")
         count, number, _ = FRAGMENT.unpack_from(head, EVENT_HEADER_SIZE)

@@ -174,7 +174,6 @@ class NameMap:
                     self.table(TableName(word.token.text, word.second.text))
 
     def _expect_no_hidden_names(self, words: list[_Word], statement: LoggedStatement) -> None:
-        """Check that a program runs no text that may name what is renamed."""
         hidden = [word.token.text for word in words if word.token.kind is TokenKind.TEXT]
         names = [*self.databases, *(table.name for table in self.tables)]
         if any(lower_name(name) in lower_name(text) for text in hidden for name in names) and _is_program(statement):
@@ -218,7 +217,6 @@ def _is_about_database(statement: LoggedStatement, names: NameMap, old: str) -> 
 
 
 def _defines_tables(statement: LoggedStatement, name: str) -> bool:
-    """Whether a statement defines tables without a query, none of this name."""
     try:
         found = _ddl(statement)
         touched = touched_by(statement)

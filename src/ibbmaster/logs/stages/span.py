@@ -1,4 +1,4 @@
-"""A part of a log: from after one GTID position to another, each domain by itself."""
+"""A part of a log between two GTID positions, each domain by itself."""
 
 from __future__ import annotations
 

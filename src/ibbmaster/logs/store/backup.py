@@ -144,7 +144,6 @@ class _Copier:
                 self._copy_from(name, 0, names)
 
     def _copy_from(self, name: str, offset: int, names: set[str]) -> int:
-        """Returns the begin of the last page that is not blank."""
         if name not in names:
             self._target.create(name)
         self._target.truncate(name, offset)

@@ -1,4 +1,4 @@
-"""From memory and redo log to the files: pages, checkpoints, and the files to write next.
+"""From memory and redo log to the files.
 
 Nothing reaches a file before its redo is durable, so a file never holds what a crash may take back."""
 
@@ -132,8 +132,6 @@ class Flusher:
 
 
 def make_file(disk: Disk, file_no: int, size_pages: int, *, is_sparse: bool) -> tuple[int, bool]:
-    """Have an empty file of at least this size; returns its pages, and whether that took a change. The caller makes it
-    durable."""
     name = format_file_name(file_no)
     try:
         found = disk.size(name)

@@ -174,7 +174,6 @@ class FollowedDirectory(LogEngine):
         return BinlogDirectory(view, known_end=lambda: None if view.tail is None else view.tail.mark)
 
     def _ask_at_once(self, question: Callable[[BinlogDirectory], Answer]) -> Answer:
-        """As `_ask`. Raises BlockingIOError: it takes a search."""
         self._glance()
         opened = self._log
         if opened is not None and self._seen is not None:
@@ -185,8 +184,8 @@ class FollowedDirectory(LogEngine):
         raise BlockingIOError(f"{self}: the log has to be looked for")
 
     def look(self, *, is_urgent: bool = False) -> None:
-        """See what is durable, which files there are and whose log they are, if the last look was some time ago. At
-        first it reads a redo log from its last checkpoint on, which may take long: for a worker thread."""
+        """See what is durable and which files there are, if the last look was some time ago. At first it reads a redo
+        log from its last checkpoint on, which may take long: for a worker thread."""
         with self._lock:
             now = time.monotonic()
             is_urgent |= self._follow_redo()
@@ -196,7 +195,7 @@ class FollowedDirectory(LogEngine):
             self._look_at_files(is_urgent=is_urgent)
 
     def _glance(self, *, is_urgent: bool = False) -> None:
-        """For the event loop: as `look`, without the redo log, and not while another thread looks."""
+        """As `look`, without the redo log, and not while another thread looks."""
         if self._lock.acquire(blocking=False):
             try:
                 self._look_at_files(is_urgent=is_urgent)
@@ -272,7 +271,6 @@ class FollowedDirectory(LogEngine):
         return self._reset_count
 
     def _follow_redo(self) -> bool:
-        """Returns whether the view of the directory changed."""
         durable_lsn = read_durable_end(self._disk)
         if durable_lsn is None or durable_lsn == self._durable_lsn:
             return False
@@ -296,7 +294,6 @@ class FollowedDirectory(LogEngine):
         return self._log is None
 
     def _take_over_redo(self) -> bool:
-        """From a redo log whose writer is gone; returns as `_follow_redo`."""
         stamp = self._stamp()
         if stamp == self._redo_stamp:
             return False
@@ -416,8 +413,6 @@ class FollowedReader(StoreReader):
 
 
 class _View(DiskLayer):
-    """The directory for readers: as it is, or with what a redo log adds and nothing after that."""
-
     tail: RedoTail | None = None
 
     def _below(self) -> ReadDisk:

@@ -49,7 +49,6 @@ class FollowedIbbFiles(LogObserver[IbbFile]):
         super().__init__(self._find())
 
     def numbers(self) -> list[int]:
-        """With those ready for later use."""
         names = self._view.list()
         if names is not self._listed[0]:
             self._listed = names, sorted(number for name in names if (number := parse_file_name(name)) is not None)

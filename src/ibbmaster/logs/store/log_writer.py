@@ -164,7 +164,7 @@ class LogWriter(StepWriter):
             self.ordered.release()
 
     def append_completion(self, entry: XaEntry, *commit: NewRecord) -> Ticket:
-        """Finish a prepared transaction, by a commit record or, without one, by a rollback."""
+        """By a commit record or, without one, a rollback."""
 
         def note() -> tuple[XaEntry]:
             if self.xa.get(entry.xid) is not entry:
@@ -250,7 +250,7 @@ class LogWriter(StepWriter):
 
     @contextlib.contextmanager
     def _room(self, size: Callable[[], int]) -> Iterator[None]:
-        """Hold the lock `ordered` with room for a step of that many bytes of redo."""
+        """Hold `ordered` with room for that many bytes of redo."""
         self._wait_until_ready(lambda _: size())
         try:
             yield
@@ -279,7 +279,6 @@ class LogWriter(StepWriter):
                 self.retrying(self._gain_room)
 
     def _is_ready(self, size: int) -> bool:
-        """Whether a step with that many bytes of redo need not wait; under the writer's lock."""
         if self.is_closed or self.latch.failure is not None:
             self._check_usable()
         ready, redo = self._ready, self.redo
@@ -313,7 +312,6 @@ class LogWriter(StepWriter):
         return 2 * (self.xa.size_max + 128 + NOTE_ROOM)
 
     def retrying(self, action: Callable[[*Arguments], object], *arguments: *Arguments) -> None:
-        """Do something that may find the disk full; if the options say so, wait for room and repeat it."""
         while True:
             try:
                 action(*arguments)
@@ -334,7 +332,7 @@ class LogWriter(StepWriter):
         self.sync_to(self.redo.end_lsn)
 
     def sync_to(self, lsn: int) -> None:
-        """Make everything before an LSN durable; one sync serves all who wait for it."""
+        """One sync serves all who wait for it."""
         self.retrying(self.redo.sync, lsn)
 
     def needs_checkpoint(self) -> bool:

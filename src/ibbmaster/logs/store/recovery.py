@@ -57,7 +57,6 @@ def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
 
 
 def table_of(scan: RedoScan) -> XaTable:
-    """The unfinished transactions in two phases at the end of a redo log."""
     table = XaTable(scan.checkpoint.xa)
     for record in scan.notes:
         for item in record.items():
@@ -67,18 +66,15 @@ def table_of(scan: RedoScan) -> XaTable:
 
 
 def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogPosition | None:
-    """Apply a scan to the files, and nothing else; returns the end of the log after it. With `is_alone` the files are
-    missing, or not those of the redo log: missing files are made, and pages that do not begin in the redo log stay as
-    they are. Raises DamageError: files and redo log do not fit together; StoreError: the directory cannot be read or
-    written."""
+    """Apply a scan to the files; returns the end of the log. With `is_alone` the files are missing, or not those of the
+    redo log: missing files are made, and pages that do not begin in the redo log stay as they are. Raises DamageError:
+    files and redo log do not fit together; StoreError: the directory cannot be read or written."""
     steps = _Replay(disk, is_alone=is_alone)
     steps.apply(scan.records)
     return steps.end or scan.checkpoint.end
 
 
 class _Replay:
-    """Puts pages together from the redo log alone, and writes those that differ."""
-
     def __init__(self, disk: Disk, *, is_alone: bool) -> None:
         self._disk = disk
         self._is_alone = is_alone

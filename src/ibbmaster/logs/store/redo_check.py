@@ -1,4 +1,4 @@
-"""What a redo log adds to the files, and whether it fits them; changes nothing."""
+"""What a redo log adds to the files, and whether it fits them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +84,6 @@ def check_redo(disk: ReadDisk, *, is_in_use: Callable[[], bool] = lambda: False)
 
 
 def _end_of_files(disk: ReadDisk) -> LogPosition | None:
-    """None if nothing in them can be read."""
     try:
         return BinlogDirectory(disk).end()
     except IbbMasterError:
@@ -109,7 +108,6 @@ def _count_groups(disk: ReadDisk, start: LogPosition | None, end: LogPosition | 
 
 
 def _count_alone(disk: ReadDisk, scan: RedoScan) -> int:
-    """The groups after the last checkpoint in the redo log, if readable."""
     overlay = OverlayDisk(disk)
     try:
         return _count_groups(overlay, scan.checkpoint.end, replay(overlay, scan))

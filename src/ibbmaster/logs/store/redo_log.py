@@ -291,7 +291,6 @@ class RedoLog:
             self.written_lsn = end_lsn
 
     def _begin_segment(self, number: int, size: int, record: bytes) -> None:
-        """Write the head of a segment whose content is no longer needed."""
         name = SEGMENT_NAMES[number]
         if self._disk.size(name) < size:
             self._disk.allocate(name, size)

@@ -1,4 +1,4 @@
-"""Redo records: what a crash must not take back, and how it is applied again. Layout: protocol/store/redo-log.md.
+"""Redo records. Layout: protocol/store/redo-log.md.
 
 Pure: bytes in, values out. A record is applied wholly or not at all; it holds the page changes of one step of the log,
 and notes on prepared transactions."""
@@ -99,8 +99,6 @@ Item = PageChange | Cut | Purge | Reset | Checkpoint | XaEntry
 
 
 class RedoRecord(NamedTuple):
-    """`end_lsn` is the LSN of the next."""
-
     lsn: int
     end_lsn: int
     life: int  # grows with each start that writes

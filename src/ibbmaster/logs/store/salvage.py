@@ -1,4 +1,4 @@
-"""Writes everything that can be read of a directory to a new one, and lists the rest.
+"""Writes all that can be read of a directory to a new one.
 
 The directory may be one that no start accepts: with damaged pages, missing files, or files and a redo log that do not
 fit together. It is only read, twice: as the redo log makes it, and, from the first page that the redo log changes on,
@@ -144,7 +144,6 @@ class _Salvage:
         return report
 
     def _views(self) -> _Views:
-        """The redo log over the files, and then the files alone; or first the files and then the redo log."""
         try:
             scan = scan_redo(self._source)
         except IbbMasterError as error:
@@ -172,7 +171,7 @@ class _Salvage:
         return self._views_found
 
     def _take(self, group: EventGroup, log: DamagedLog, writer: BinlogWriter) -> None:
-        """Keep a group as it is, also with an older GTID, unless it is there twice."""
+        """Also with an older GTID, unless it is there twice."""
         again: EventGroup | None = group
         if group.gtid is not None and not is_newer(writer.current_state, group.gtid):
             digest = self._digest(group)
@@ -187,7 +186,7 @@ class _Salvage:
     def _take_extra(
         self, group: EventGroup, log: DamagedLog, writer: BinlogWriter, conflicts: Callable[[], Disk]
     ) -> None:
-        """A group of the files alone: add it if new, and put it aside if it does not fit."""
+        """Add a group if new, and put it aside if it does not fit."""
         digest = None if group.gtid is None else self._digest(group)
         if digest is None or digest in self._seen:
             return
@@ -313,8 +312,8 @@ def _loss_of(group: EventGroup, reason: str) -> Loss:
 
 
 def _sizes_of(disk: Disk, log: DamagedLog) -> LogSizes:
-    """Of the log, or the usual ones; prefers a header with which its file agrees. Ignores a size beyond all files of
-    servers, which would fill the disk."""
+    """Prefers a header with which its file agrees. Ignores a size beyond all files of servers, which would fill the
+    disk."""
     found: list[tuple[bool, LogSizes]] = []
     for file_no in log.numbers:
         try:

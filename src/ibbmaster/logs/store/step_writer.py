@@ -133,7 +133,7 @@ class StepWriter(GroupSink):
 
     @abstractmethod
     def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtid: Gtid | None) -> int:
-        """Store one step; returns the LSN after it."""
+        """Returns the LSN after it."""
 
     def _check_usable(self) -> None:
         if self.is_closed:

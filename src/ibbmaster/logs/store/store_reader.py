@@ -76,9 +76,8 @@ class StoreReader:
         self._group_file_no = None
 
     def next_group(self, *, only_cached: bool = False) -> EventGroup | None:
-        """The next durable group; None at the durable end, for now. Raises BlockingIOError: with `only_cached`, it
-        would have to wait, and read no group; PositionPurgedError, also from a body: the log was reset since the reader
-        was made."""
+        """Raises BlockingIOError: with `only_cached`, it would have to wait, and read no group; PositionPurgedError,
+        also from a body: the log was reset since the reader was made."""
         before = self._reader.position.file_no
         try:
             group = self._reader.next_group(only_cached=only_cached)

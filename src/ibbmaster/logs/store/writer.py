@@ -47,7 +47,6 @@ Seal = Callable[[memoryview, int], object]  # sets the checksums of that number 
 
 
 def seal_pages(pages: memoryview, count: int) -> None:
-    """The reference of the kernel of that name."""
     for start in range(0, count * PAGE_SIZE, PAGE_SIZE):
         CHECKSUM.pack_into(pages, start + DATA_SIZE, crc32c(bytes(pages[start : start + DATA_SIZE])))
 
@@ -72,7 +71,6 @@ class PageWriter:
             self._batch[:page_offset] = disk.read(self._name, page_no * PAGE_SIZE, page_offset)
 
     def place(self, change: PageChange) -> None:
-        """Changes come in the order of the file, without gaps."""
         _, page_no, page_offset, data = change
         if page_no - self._first_no >= BATCH_PAGES:
             self.write_out()
@@ -195,7 +193,7 @@ class BinlogWriter(StepWriter):
         return self.appender.state
 
     def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
-        """Append one group: its GTID event, and the bytes of all others, cut anywhere. `body` and `gtid` as in
+        """Append one group: its GTID event, and the bytes of all others. `body` and `gtid` as in
         `BinlogStore.write_direct_ordered`. After an error of `body` itself the log lacks the group. Raises
         GtidOrderError: the GTID is not newer than those of its domain; the log is as it was; StoreError: the disk
         fails, or failed before."""

@@ -27,7 +27,6 @@ class XaTable:
             self.apply(entry)
 
     def apply(self, entry: XaEntry) -> None:
-        """Take an entry, or drop it once it is no longer prepared."""
         if entry.state is XaState.PREPARED:
             self._entries[entry.xid] = entry
         else:

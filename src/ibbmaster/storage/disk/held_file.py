@@ -31,7 +31,6 @@ class Stamp(NamedTuple):
 
     @classmethod
     def of(cls, found: Any) -> Stamp:
-        """From stat() of a file of this machine."""
         return cls((found.st_dev, found.st_ino), found.st_size, (found.st_mtime_ns, found.st_ctime_ns))
 
     def is_settled(self, seen_s: float) -> bool:
@@ -63,7 +62,6 @@ class KnownBytes(NamedTuple):
 
 
 def last_bytes(size: int) -> KnownBytes:
-    """Those of a file that only grows."""
     return KnownBytes(max(size - TAIL_BYTES, 0), size, size)
 
 
@@ -100,7 +98,7 @@ class HeldFile:
             self.close()
 
     def is_untouched(self) -> bool:
-        """Whether it cannot have been written since the last look; costs one stat."""
+        """Costs one stat."""
         try:
             return self._is_settled and self._glance() == self.stamp
         except (OSError, StoreError):
@@ -157,7 +155,6 @@ class HeldFile:
 
 
 def compared(found: bytes, known: bytes) -> FileChange:
-    """Compare bytes with the former ones: some may be missing, or still be zeros."""
     if len(found) == len(known) and found.startswith(known.rstrip(b"\0")):
         return FileChange.NONE
     return FileChange.CUT if known.startswith(found.rstrip(b"\0")) else FileChange.OTHER

@@ -315,7 +315,6 @@ def _allocate(descriptor: int, size: int) -> None:
 
 
 def _open_regular(path: str, mode: int) -> int:
-    """Refuses a link, and neither waits for nor reads a FIFO."""
     descriptor = os.open(path, mode | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

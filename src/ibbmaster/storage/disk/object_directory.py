@@ -31,8 +31,6 @@ _Key = tuple[str, str, str | None, int]  # directory, name, version, number of t
 
 
 class RangeCache:
-    """The last used blocks of objects. Thread-safe."""
-
     def __init__(self, count_max: int) -> None:
         self._count_max = count_max
         self._blocks: OrderedDict[_Key, bytes] = OrderedDict()

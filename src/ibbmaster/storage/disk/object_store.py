@@ -1,4 +1,4 @@
-"""Requests to object stores, by URL, with errors of one line.
+"""Requests to object stores, by URL.
 
 The environment holds credentials, endpoint, region and timeouts (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_…,
 AZURE_…), as the library `obstore` reads them."""
@@ -180,12 +180,11 @@ def _found(meta: ObjectMeta) -> StoredObject:
 
 
 def storage_options() -> dict[str, str] | None:
-    """The further settings of other programs that read the same environment, in delta-rs's form."""
+    """Further settings, in delta-rs's form."""
     return {"allow_http": "true"} if _client_options().get("allow_http") else None
 
 
 def _client_options() -> ClientConfig:
-    """Where the environment leaves them open; an endpoint without TLS in it is a choice."""
     options: ClientConfig = {}
     if not os.environ.get("AWS_CONNECT_TIMEOUT"):
         options["connect_timeout"] = timedelta(seconds=CONNECT_S)
@@ -197,7 +196,6 @@ def _client_options() -> ClientConfig:
 
 
 def _said(error: Exception) -> str:
-    """The error of a library, in one line and without its internals."""
     text = str(error).partition("\n")[0].strip()
     if any(address in str(error) for address in _METADATA_SERVICES):
         return (

@@ -9,8 +9,6 @@ from .interface import ReadDisk
 
 
 class _Changed:
-    """Pages in memory, above the first bytes of the file below."""
-
     def __init__(self, size: int, below: int) -> None:
         self.size = size
         self.below = below
@@ -30,7 +28,6 @@ class OverlayDisk:
         return str(self._disk)
 
     def changed_pages(self, name: str) -> list[int]:
-        """Those that differ from the file below, in order."""
         changed = self._changed.get(name)
         return [] if changed is None else sorted(changed.pages)
 

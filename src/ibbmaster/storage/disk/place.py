@@ -65,7 +65,6 @@ def open_disk(path: str | os.PathLike[str]) -> SharedDisk:
 
 
 def whole_place(path: str | os.PathLike[str]) -> str:
-    """The name of the same place for a process with another working directory."""
     found = place(path)
     return str(found) if isinstance(found, ObjectPath) else os.path.abspath(found)
 
@@ -216,7 +215,7 @@ class LocalFile(io.FileIO):
 
 
 class ObjectFile(io.RawIOBase):
-    """The bytes of one object, fetched as they are read. Raises FileNotFoundError: there is no such object."""
+    """Raises FileNotFoundError: there is no such object."""
 
     descriptor = None  # kernels and sockets cannot read it
 

@@ -14,8 +14,6 @@ Reading = Callable[[int, memoryview], tuple[int, int]]
 
 
 class FoundPiece(NamedTuple):
-    """The bytes after an offset. `data` is good until the next piece is read."""
-
     data: memoryview
     kept: int  # bytes of it that came before
     note: int  # of the others, by `Reading`

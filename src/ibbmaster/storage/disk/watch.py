@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 
 POLL_PERIOD_S = 0.002  # how late a write may be noticed without the kernel
 GAP_S = 0.001  # between most notices: a busy writer writes often
-NOTICES_AT_ONCE = 4  # an idle writer's group takes four writes, and each may be the last
+NOTICES_AT_ONCE = 4  # the writes of an idle writer's group; each may be the last
 EVENTS_SIZE = 1 << 16
 CHANGES = 0x2 | 0x40 | 0x80 | 0x100 | 0x200  # IN_MODIFY, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE
 ONLY_DIRECTORY = 0x01000000  # IN_ONLYDIR

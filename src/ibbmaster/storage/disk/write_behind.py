@@ -90,7 +90,6 @@ class WriteBehindDisk(DiskLayer):
             self._failure = error
 
     def _end_sync(self) -> None:
-        """So no more than twice SYNC_BYTES are unsynced."""
         sync, self._sync = self._sync, None
         if sync is not None:
             sync.result()

@@ -80,7 +80,7 @@ class OobForest:
         return OobNode(node_index=self._trees[-1].root_index + 1, left=left, right=self._trees[-1].root)
 
     def add(self, ref: LogPosition) -> None:
-        """The node `next_node` described was written at `ref`."""
+        """`next_node` was written at `ref`."""
         node_index = self._trees[-1].root_index + 1 if self._trees else 0
         if self._joins():
             self._trees = (*self._trees[:-2], _Tree(self._trees[-1].height + 1, node_index, ref))
@@ -143,7 +143,6 @@ def walk_oob(stream: OobStream, read_node: Callable[[LogPosition], OobNode]) -> 
 
 
 def _before(node: OobNode, is_leftmost: bool) -> list[_Visit]:
-    """The trees whose data precedes a node's own."""
     if node.left is not None and node.right is not None:
         return [_Visit(node.left, None, is_leftmost), _Visit(node.right, node.node_index - 1, False)]
     if is_leftmost and node.right is not None:

@@ -42,7 +42,6 @@ class Batches:
         self._delay_s = delay_ms / 1000
 
     def take(self, frame: DataFrame, number: int) -> None:
-        """One micro-batch: whole groups, in the order of the log."""
         if number <= self.last:
             return
         gtid, before = None, None
@@ -84,7 +83,6 @@ def main() -> int:
     register(spark)
 
     def columns_of(table: str) -> list[str]:
-        """The columns of a table, without those of Spark."""
         names = spark.read.format("ibb").options(**login_of(request), table=table).load().columns
         return [name for name in names if not name.startswith("_")]
 
@@ -103,7 +101,6 @@ def main() -> int:
 
 
 def start(spark: SparkSession, request: dict[str, Any], batches: Batches) -> StreamingQuery:
-    """Start the query from its checkpoint, or at the beginning."""
     reader = spark.readStream.format("ibb").options(
         **login_of(request), serverId=str(request["server_id"]), startingOffsets=request["start"] or "earliest"
     )
@@ -117,7 +114,6 @@ def login_of(request: dict[str, Any]) -> dict[str, str]:
 
 
 def problem_of(error: PySparkException) -> str:
-    """The line of a Spark error that says what was wrong."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith("ibbmaster.") and ": " in line]
     return (ours[-1:] or lines or ["the query has failed"])[0][:2000]

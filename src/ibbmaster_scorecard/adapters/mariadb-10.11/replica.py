@@ -110,7 +110,6 @@ class Follower:
         )
 
     def _is_start_logged(self) -> bool:
-        """Whether the primary has logged the position to start at; if not, it shall be asked for just that."""
         if not self._ahead:
             return True
         try:
@@ -120,7 +119,6 @@ class Follower:
         return all(is_logged(gtid, state) for gtid in self._ahead.values())
 
     def _tell_errors(self) -> bool:
-        """New errors of SHOW SLAVE STATUS; False: a thread has stopped."""
         status = self._replica.status()
         is_following = True
         for thread in ("IO", "SQL"):

@@ -42,7 +42,6 @@ class PrintedReader:
         self._image: dict[int, tuple[bytes, str]] = {}
 
     def take(self, line: bytes) -> Iterator[dict[str, Any]]:
-        """What is complete with this line."""
         if line.startswith(b"###"):
             yield from self._take_row_line(line)
             return
@@ -107,14 +106,12 @@ class PrintedReader:
             self._image[int(found[1])] = (found[2], found[3].decode())
 
     def _told_table(self, table: str) -> dict[str, Any]:
-        """What the metadata said of a table; without names it has no key."""
         columns = self._columns.get(table, [])
         names = [name for name, _ in columns if name is not None]
         told = {"columns": names, "key": self._keys.get(table, [])} if columns and len(names) == len(columns) else {}
         return {"event": "table", "table": table, **told, "types": [declared for _, declared in columns]}
 
     def _end_image(self) -> None:
-        """Give the values that were printed to their image."""
         if self._change is None or not self._image:
             return
         columns = self._columns.get(self._change["table"], [])
@@ -135,7 +132,7 @@ class PrintedReader:
 
 
 def value_of(printed: bytes, printed_type: str, declared: str) -> object:
-    """A value as printed, with its type as printed and as in the metadata of its table."""
+    """`declared` is the type in the metadata."""
     if printed == b"NULL":
         return None
     if printed.startswith(b"b'"):
