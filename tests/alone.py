@@ -24,7 +24,6 @@ Install = Callable[..., Path]
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory) -> Path:
-    """The wheel of this checkout."""
     place = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", place]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
@@ -33,7 +32,6 @@ def wheel(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def unpacked(wheel, tmp_path_factory) -> Path:
-    """A directory with what the wheel has."""
     place = tmp_path_factory.mktemp("unpacked")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(place)

@@ -48,8 +48,6 @@ def header_of(file_no: int, *, size_pages: int, interval_pages: int, start_lsn: 
 
 
 class LogBuilder:
-    """Makes a log in memory, group by group; knows what it wrote."""
-
     def __init__(
         self, *, size_pages: int = 4, interval_pages: int = 2, state: str = "", first_file_no: int = 0
     ) -> None:
@@ -81,14 +79,12 @@ class LogBuilder:
         return parsed
 
     def out_of_band(self, forest: OobForest, pieces: Iterable[bytes]) -> None:
-        """Write pieces of a group that is committed later."""
         for piece in pieces:
             if self.oldest_open is None:
                 self.oldest_open = self.appender.file_no
             forest.add(self.append(RecordType.OOB_DATA, encode_oob_node(forest.next_node()) + piece))
 
     def commit_all(self, numbers: Iterable[int], body: bytes) -> None:
-        """Commit groups of one domain and server."""
         for seq_no in numbers:
             self.commit(f"0-1-{seq_no}", body)
 
@@ -127,7 +123,6 @@ class ClassicFileBuilder:
 
 
 def some_event(size: int, fill: int = 7) -> bytes:
-    """An event of a given size without meaning."""
     return encode_event(event_type=EventType.ANNOTATE_ROWS, body=bytes([fill]) * (size - 19), server_id=1)
 
 

@@ -10,8 +10,6 @@ from ibbmaster.commands.cli.main import main
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Exit code, output, errors of one command."""
-
     def run(*arguments: object) -> tuple[int, str, str]:
         code = main([str(argument) for argument in arguments])
         captured = capsys.readouterr()

@@ -118,7 +118,6 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _plain_id(item: pytest.Item) -> str:
-    """The id of a test without the group that pytest-xdist adds to it."""
     plain, at, group = item.nodeid.rpartition("@")
     return plain if at and "]" not in group else item.nodeid
 
@@ -146,7 +145,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def _resident() -> int:
-    """Bytes of memory that this process takes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 

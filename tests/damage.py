@@ -5,7 +5,6 @@ from pathlib import Path
 
 
 def flip(path: Path, offset: int, bits: int = 1) -> None:
-    """Flip bits of one byte of a file."""
     with path.open("r+b") as file:
         file.seek(offset)
         byte = file.read(1)[0]

@@ -31,7 +31,6 @@ class KeptTables:
 
     @property
     def target(self) -> str:
-        """What `--to` is."""
         return f"{self.kind}://{self.place}"
 
     def directory(self, name: str = "d.t") -> Path:
@@ -54,7 +53,6 @@ class KeptTables:
             return table.scan().to_arrow()
 
     def data_files(self, name: str = "d.t") -> set[str]:
-        """The names of those that a table has now."""
         if self.kind == "delta":
             return set(self.delta(name).file_uris())
         with self.iceberg(name) as table:
@@ -77,7 +75,6 @@ class KeptTables:
         assert self.commits(name) == (wanted if self.kind == "delta" else ["any"] * len(wanted))
 
     def compact(self, name: str = "d.t") -> None:
-        """Put all rows into one file, as programs do that keep tables fast to read."""
         if self.kind == "delta":
             self.delta(name).optimize.compact()
             self.delta(name).create_checkpoint()

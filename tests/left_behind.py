@@ -40,7 +40,6 @@ def _lead_spark_to(place: Path) -> None:
 
 
 def left_in(place: Path) -> list[str]:
-    """What lies in a directory, but for what Java leaves."""
     return sorted(path.name for path in place.iterdir() if path.name != OF_JAVA)
 
 

@@ -19,8 +19,6 @@ BUCKET = "logs"
 
 
 class Request(NamedTuple):
-    """What was asked: method, path with the bucket, the range of bytes as it was sent, and the query."""
-
     method: str
     path: str
     range: str
@@ -61,7 +59,6 @@ class ObjectStore:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What its clients need to know."""
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": "tests",
@@ -80,7 +77,6 @@ class ObjectStore:
         urllib.request.urlopen(urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")).close()
 
     def new_place(self) -> str:
-        """A URL below which nothing is."""
         return f"s3://{BUCKET}/{next(self._numbers)}"
 
     def put(self, url: str, data: bytes) -> None:
@@ -90,11 +86,9 @@ class ObjectStore:
         self._client.delete(url.removeprefix(f"s3://{BUCKET}/"))
 
     def objects(self, prefix: str) -> list[Any]:
-        """What is below a prefix of the bucket."""
         return [one for page in self._client.list(prefix) for one in page]
 
     def copy(self, directory: Path) -> str:
-        """The URL of a copy of the files of a directory."""
         url = self.new_place()
         for path in directory.iterdir():
             if path.is_file():
@@ -149,7 +143,6 @@ def running_object_store() -> Iterator[ObjectStore]:
 
 @pytest.fixture
 def object_store(running_object_store, monkeypatch) -> Iterator[ObjectStore]:
-    """A store that this process finds by its environment."""
     from ibbmaster.storage.disk import object_store as clients
     from ibbmaster.storage.disk.place import directory_at
 

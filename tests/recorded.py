@@ -17,8 +17,6 @@ TIMEOUT_S = 60.0
 
 @dataclass(slots=True)
 class Recorder:
-    """Where it listens, and what it has."""
-
     port: int
     recording: Recording
     directory: Path
@@ -30,7 +28,6 @@ class Recorder:
 
 @contextlib.contextmanager
 def relaying(relay: Relay) -> Iterator[int]:
-    """Let a relay run in a thread; gives its port."""
     begun, found = threading.Event(), {}
 
     async def run() -> None:

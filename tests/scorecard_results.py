@@ -15,7 +15,6 @@ TOML = Path(__file__).with_suffix(".toml").read_text()
 
 
 def scenario(name: str, family: str = "cuts", **others: object) -> ScenarioResult:
-    """A scenario with everything that nobody asks about."""
     values: dict[str, object] = {
         "title": "The connection is cut between the GTID and the rows",
         "about": "A consumer that counts a group as done at its GTID never asks for its rows again.",
@@ -29,7 +28,6 @@ def scenario(name: str, family: str = "cuts", **others: object) -> ScenarioResul
 
 
 def consumer(name: str, **others: object) -> ConsumerResult:
-    """A consumer that was run."""
     values: dict[str, object] = {
         "title": name,
         "package": f"{name} 1.2.3",
@@ -41,7 +39,6 @@ def consumer(name: str, **others: object) -> ConsumerResult:
 
 
 def ran(consumer: str, scenario: str, grade: Grade, **others: object) -> Cell:
-    """A cell with a stream of three groups, cut in the second one."""
     changes = [f'change insert shop.orders {{"id": {number}, "total": "9.90"}}' for number in range(1, 4)]
     sent = [
         "connection 1: ROTATE",

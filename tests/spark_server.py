@@ -41,7 +41,6 @@ class SparkServer:
             )
 
     def when_it_says(self, pattern: str) -> str:
-        """What the first group of a pattern is in its log."""
         end = time.monotonic() + STARTS_WITHIN_SECONDS
         while time.monotonic() < end and self._process.poll() is None:
             found = re.search(pattern, self._log.read_text())
@@ -62,7 +61,6 @@ class SparkServer:
         return count
 
     def kill(self) -> None:
-        """End it and all that it has started, at once."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -30,7 +30,6 @@ TEXT = SqlType(word="varchar", length=20, charset="utf8mb4")
 
 
 def place(number: int, event_no: int = 0) -> SchemaPlace:
-    """A place of the first file of a log."""
     return SchemaPlace(LogPosition(0, number), event_no)
 
 
@@ -120,6 +119,5 @@ def write_log(directory: Path, *items: str | list[bytes], first: int = 1) -> Pat
 
 
 def versions_of(options: ReadOptions) -> TableVersions:
-    """Those of the tables that options select in their log."""
     with closing(open_source(options)) as source:
         return versions_in(source, options)

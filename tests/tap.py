@@ -48,7 +48,6 @@ class Tapped:
 
 
 def framed(packets: list[bytes]) -> bytes:
-    """Packets as a dump numbers them."""
     return b"".join(
         len(payload).to_bytes(3, "little") + bytes([(number + 1) % 256]) + payload
         for number, payload in enumerate(packets)
@@ -70,7 +69,6 @@ def ask(primary: Any, *statements: str) -> tuple[tuple[Any, ...], ...]:
 
 
 def live_changes(primary: Any) -> list[Any]:
-    """The changes that this project's own client reads of a primary."""
     address = PrimaryAddress(
         host=primary.host, port=primary.port, user="repl", password="", uses_tls=False, server_id=9
     )
@@ -131,7 +129,6 @@ def listen_in(port: int, *, until: int | None = None, server_id: int = 7, **how:
 
 @contextlib.asynccontextmanager
 async def serving(faults: Faults | None, log: str = "engine", **options: Any) -> AsyncIterator[int]:
-    """Serve a log with faults for the length of a block; gives the port."""
     with ibbmaster.open(LOGS[log]) as opened:
         checked = check_options(**{"tls": "off", **options}).for_log(opened)
         if faults is not None:
@@ -144,6 +141,5 @@ async def serving(faults: Faults | None, log: str = "engine", **options: Any) ->
 
 
 async def tap(faults: Faults | None, log: str = "engine", **how: Any) -> Tapped:
-    """Serve a log with faults, and listen in on one dump of it."""
     async with serving(faults, log) as port:
         return await trio.to_thread.run_sync(lambda: listen_in(port, **how), abandon_on_cancel=True)

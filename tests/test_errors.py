@@ -1,5 +1,3 @@
-"""The exceptions: each survives the way between processes."""
-
 import inspect
 import pickle
 
@@ -35,10 +33,7 @@ def test_an_error_is_the_same_in_another_process(name):
     assert "\n" not in str(error)
 
 
-def test_a_format_error_begins_with_its_place():
+def test_a_format_error_begins_with_its_place_and_an_inexact_table_counts_its_reasons():
     assert str(made(CLASSES["ChunkError"])) == "binlog-000001.ibb page 2 offset 3: problem"
-
-
-def test_a_table_that_is_not_exact_says_how_many_reasons_there_are():
     assert str(InexactError("d.t", ["a"])) == "d.t: a; --accept-inexact takes it as it is, and lists them"
     assert "(and 2 more reasons)" in str(InexactError("d.t", ["a", "b", "c"]))

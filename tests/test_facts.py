@@ -1,5 +1,3 @@
-"""Facts as tables of text: each is whole, says where it is from, and comes with the wheel."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""GTIDs, positions and states."""
-
 import random
 
 import pytest
@@ -51,12 +49,9 @@ def test_a_state_is_continued_by_what_is_newer_than_all_of_its_domain_and_of_a_p
     assert not GtidState().is_continued_by(Gtid.parse("0-1-1"))
 
 
-def test_states_are_equal_if_their_pairs_and_latest_ones_are():
+def test_states_are_equal_if_their_pairs_and_latest_ones_are_and_copies_are_their_own():
     assert GtidState.parse("0-1-1,0-2-2,0-3-3") == GtidState.parse("0-2-2,0-1-1,0-3-3")
     assert GtidState.parse("0-1-1,0-2-2") != GtidState.parse("0-2-2,0-1-1")
-
-
-def test_a_copy_is_a_state_of_its_own():
     state = GtidState.parse("0-1-1")
     twin = state.copy()
     twin.log(Gtid.parse("0-1-2"))

@@ -1,5 +1,3 @@
-"""The fixtures as another project's tests have them, in a pytest of its own."""
-
 import os
 import re
 import subprocess
@@ -95,12 +93,9 @@ def test_the_tests_in_the_documents_pass(run):
     assert "2 passed" in run(**{f"test_document_{number}": block for number, block in enumerate(blocks)})
 
 
-def test_it_works_by_being_installed():
+def test_it_works_by_being_installed_and_costs_nothing_until_it_is_used():
     points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]["pytest11"]
     assert points == {"ibbmaster": "ibbmaster.pytest_plugin"}
-
-
-def test_who_does_not_use_it_pays_nothing_for_it():
     program = "import sys, ibbmaster.pytest_plugin; print({'trio', 'numpy', 'pymysql'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout == "set()\n"

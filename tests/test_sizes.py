@@ -1,5 +1,3 @@
-"""Sizes as people write them."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

@@ -1,5 +1,3 @@
-"""What is between which versions; the table itself is compared in tests/protocol."""
-
 import pytest
 
 from ibbmaster.versions import Difference, version_number

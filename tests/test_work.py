@@ -1,5 +1,3 @@
-"""Work that is broken off: it ends where it asks, and only then."""
-
 import threading
 
 import pytest

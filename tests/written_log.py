@@ -37,7 +37,6 @@ Item = str | Said | Sequence["str | Said | list[bytes]"]
 
 
 def append_all(log: WritableLog, groups: Iterable[Group]) -> None:
-    """Write groups of another log, event by event."""
     for group in groups:
         log.append(group.gtid, [event.data for event in group.events()])
 
@@ -49,7 +48,6 @@ def inserted(table: WrittenTable, *rows: Sequence[object], columns: Columns | No
 
 
 def deleted(table: WrittenTable, *rows: Sequence[object]) -> list[bytes]:
-    """The events that delete rows."""
     return _changed(table, ChangeKind.DELETE, *((row, None) for row in rows))
 
 

@@ -1,5 +1,3 @@
-"""Accounts out of a file, and what they may do."""
-
 import pytest
 
 import ibbmaster

@@ -1,5 +1,3 @@
-"""Each file of a log with its state."""
-
 import lzma
 import shutil
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Groups and events as values: they may be asked again, later, and in any order."""
-
 import itertools
 import json
 import shutil
@@ -84,9 +82,6 @@ def test_a_group_whose_file_is_gone_says_so(tmp_path, keeping):
         with pytest.raises(PositionPurgedError, match=f"group {groups[0].gtid} at .* is no longer in the log"):
             len(groups[0])
         assert len(groups[-1]) > 1
-
-
-# Rows ----------------------------------------------------------------------------------------
 
 
 def test_rows_come_by_the_names_of_their_columns():

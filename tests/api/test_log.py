@@ -1,5 +1,3 @@
-"""Reading by the front door: any directory, any position, and what is wrong with either."""
-
 import json
 import os
 import shutil
@@ -33,9 +31,6 @@ def gtids(groups):
     return [str(group.gtid) for group in groups]
 
 
-# What a log is -------------------------------------------------------------------------------
-
-
 def test_a_log_says_what_it_has(domains):
     assert str(domains.position) == DOMAINS_END
     assert domains.state.position() == domains.position
@@ -44,15 +39,15 @@ def test_a_log_says_what_it_has(domains):
     assert sorted(sizes) == list(sizes)
 
 
-def test_both_kinds_of_files_have_the_same_groups():
+def test_both_kinds_of_files_have_the_same_groups_and_say_where_a_dump_starts():
     ours, theirs = (ibbmaster.open(path) for path in DOMAINS.values())
     assert [[event.type for event in group.events()] for group in ours] == [
         [event.type for event in group.events()] for group in theirs
     ]
     assert gtids(ours) == gtids(theirs)
-
-
-# Positions -----------------------------------------------------------------------------------
+    with ibbmaster.open(CLASSIC / "domains") as log:
+        found = log.seek("")
+        assert str(found.place) == f"{found.file_name} offset {found.place.offset}"
 
 
 def position_after(groups):
@@ -98,10 +93,12 @@ def test_a_gtid_that_is_not_in_the_log_is_refused_before_a_group_is_given(domain
         domains.groups(**{argument: gtid})
 
 
-def test_a_text_that_is_no_position_is_refused(domains):
+def test_what_is_no_position_or_no_table_is_refused(domains):
     for ask in (domains.seek, lambda position: domains.groups(after=position)):
         with pytest.raises(GtidError, match="'noon' is not a valid GTID"):
             ask("noon")
+    with pytest.raises(ibbmaster.ConfigurationError, match=r"no group in .* changes rows of table no\.where"):
+        domains.to_arrow(table="no.where")
 
 
 def test_a_position_whose_files_are_gone_is_refused_and_without_one_the_groups_begin_with_the_oldest_file(tmp_path):
@@ -126,9 +123,6 @@ def test_seek_explains_where_a_dump_begins_or_why_there_is_none(domains):
     refused = domains.seek("0-2-28")
     assert "which is not in the master's binlog" in (refused.refusal or "")
     assert refused.explain().splitlines()[1:] == [f"  refused: {refused.refusal}", f"  because: {refused.reason}"]
-
-
-# Damage --------------------------------------------------------------------------------------
 
 
 def test_damage_ends_the_groups_with_its_place_and_verify_goes_on_behind_it(tmp_path):
@@ -221,9 +215,6 @@ def test_reading_needs_nothing_but_the_package_and_arrow_neither_spark_nor_a_com
     assert not {*others.split()} & set(modules)
 
 
-# Arrow ---------------------------------------------------------------------------------------
-
-
 def test_columns_have_the_types_that_spark_reads():
     from ibbmaster.tables.arrow.options import parse_options
     from ibbmaster.tables.arrow.plan import find_fields
@@ -241,11 +232,6 @@ def test_without_a_table_there_are_all_changes_as_texts(domains):
     expected = [str(group.gtid) for group in domains.groups(after="0-2-10", until="0-2-20") for _ in group.rows()]
     assert list(dict.fromkeys(row["_gtid"] for row in found.to_pylist())) == list(dict.fromkeys(expected))
     assert found.column_names == ["_gtid", "_table", "after"]
-
-
-def test_a_table_there_is_not_is_told(domains):
-    with pytest.raises(ibbmaster.ConfigurationError, match=r"no group in .* changes rows of table no\.where"):
-        domains.to_arrow(table="no.where")
 
 
 def test_a_log_that_is_written_gives_what_was_appended(tmp_path):
@@ -277,9 +263,3 @@ def test_a_verification_says_what_it_is_of_and_how_far_it_is(domains):
     assert list(check) == []
     assert repr(check).startswith(f"{begins}done: {len(domains.files)} files, ")
     assert f"{len(list(domains))} event groups" in repr(check)
-
-
-def test_where_a_dump_of_traditional_files_starts_is_shown_by_its_file():
-    with ibbmaster.open(CLASSIC / "domains") as log:
-        found = log.seek("")
-        assert str(found.place) == f"{found.file_name} offset {found.place.offset}"

@@ -1,5 +1,3 @@
-"""A log of either kind of files answers the same questions, each as its files are."""
-
 import importlib
 import json
 import shutil
@@ -37,23 +35,17 @@ def test_a_plan_of_a_group_leads_to_that_group(log):
         reader.close()
 
 
-def test_a_plan_of_a_group_in_a_file_that_is_not_there_is_a_lookup_error(log):
-    (first, *_) = log.groups()
-    with pytest.raises(LookupError):
-        log.stored.plan_of_group(first.start._replace(file_no=99))
-
-
-def test_a_position_is_shown_by_what_its_files_have(log):
+def test_places_and_the_server_are_those_that_the_files_have(log):
     start = next(log.groups()).start
     place = log.stored.place(start)
     assert place == start
     assert str(place) == (f"{log.files[0].name} offset {start.offset}" if log.stored.is_classic else str(start))
     assert log.stored.is_classic or " page " in str(place)
-
-
-def test_only_traditional_files_say_which_server_wrote_them(log):
     version = log.stored.server_version
     assert version.startswith("10.11.") if log.stored.is_classic else version is None
+    (first, *_) = log.groups()
+    with pytest.raises(LookupError):
+        log.stored.plan_of_group(first.start._replace(file_no=99))
 
 
 def test_all_bytes_are_read_to_find_faults(log):

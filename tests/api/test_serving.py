@@ -1,5 +1,3 @@
-"""Serving by the front door: in a thread, in trio, to real clients; and errors where they can be caught."""
-
 import functools
 import json
 import shutil
@@ -44,15 +42,8 @@ def stream(primary, *, position="", blocking=False):
     )
 
 
-def gtids_of(reader):
-    return [event.gtid for event in reader if isinstance(event, MariadbGtidEvent)]
-
-
 def serving_threads():
     return [thread for thread in threading.enumerate() if thread.name == "ibbmaster-serve"]
-
-
-# In a thread ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("path", ["ibb/domains", "classic/10.11/domains"])
@@ -60,7 +51,9 @@ def test_a_directory_is_served_to_clients(path):
     with ibbmaster.open(FIXTURES / path) as log, ibbmaster.serve(log, password="s3cret", tls="off") as primary:
         assert ask(primary, "SELECT @@gtid_binlog_pos") == ((str(log.position),),)
         reader = stream(primary)
-        assert gtids_of(reader) == [str(group.gtid) for group in log]
+        assert [event.gtid for event in reader if isinstance(event, MariadbGtidEvent)] == [
+            str(group.gtid) for group in log
+        ]
         reader.close()
 
 
@@ -140,9 +133,6 @@ def test_replicas_hold_up_a_purge_of_the_log_they_follow(tmp_path):
         assert log._store.connected_replicas() == 0
 
 
-# What server is emulated ---------------------------------------------------------------------
-
-
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
 EMULATED, REFUSED = DATA["emulated"], DATA["refused"]
 
@@ -157,9 +147,6 @@ def test_traditional_files_are_served_as_their_server_did_unless_told(path, opti
             assert profile.opening_timestamp.value == options["opening_timestamp"]
 
 
-# Errors --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
 def test_an_option_that_cannot_be_used_is_refused_before_the_log_is_touched(tmp_path, options, message):
     before = serving_threads()
@@ -168,23 +155,17 @@ def test_an_option_that_cannot_be_used_is_refused_before_the_log_is_touched(tmp_
     assert serving_threads() == before
 
 
-def test_a_port_that_is_taken_is_told_to_the_caller(tmp_path):
+def test_a_port_that_is_taken_and_a_log_that_cannot_be_read_are_told_to_the_caller(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ibbmaster.ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}"):
             ibbmaster.serve(tmp_path, port=port, tls="off")
-
-
-def test_a_log_that_cannot_be_read_is_told_to_the_caller(tmp_path):
     shutil.copytree(FIXTURES / "ibb" / "types", tmp_path / "log")
     flip(tmp_path / "log" / "binlog-000003.ibb", 100)
     with pytest.raises(ibbmaster.FormatError, match=r"binlog-000003.ibb page 0"):
         ibbmaster.serve(tmp_path / "log", tls="off")
     with pytest.raises(ibbmaster.StoreError, match="no such file or directory"):
         ibbmaster.serve(tmp_path / "nothing", tls="off")
-
-
-# A part of a log ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("capture", ["ibb/types", "classic/11.8/group-commit"])
@@ -202,9 +183,6 @@ def test_at_the_end_of_a_part_a_replica_stays_or_is_sent_the_last_packet(capture
     assert stayed.packets == closed.packets[:-1]
     heads = [payload[1:] for payload in stayed.packets if payload[0] == 0 and payload[5] == EventType.GTID]
     assert [str(decode_gtid(decode_event_header(head), head)[0]) for head in heads] == gtids[:10]
-
-
-# In trio -------------------------------------------------------------------------------------
 
 
 async def test_as_a_task_it_tells_where_it_listens_and_ends_when_it_is_stopped(tmp_path):

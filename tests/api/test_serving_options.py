@@ -1,5 +1,3 @@
-"""An option of serving is said in one place: whoever gives it, and wherever it is named, it is the same one."""
-
 import re
 from os import PathLike
 
@@ -41,9 +39,11 @@ def test_what_an_option_takes_is_read_from_its_annotation():
     assert kinds["tls"] == (str, ("auto", "off", "required"))
 
 
-def test_without_options_a_log_is_served_with_the_defaults():
+def test_options_have_defaults_and_an_unknown_one_is_named():
     assert check_options().primary.server_id == default_options()["server_id"]
     assert check_options().primary.connections_max == default_options()["max_connections"]
+    with pytest.raises(TypeError, match="serving has no option 'colour'"):
+        check_options(colour="red")
 
 
 @pytest.mark.parametrize("size", [1 << 20, "1M"])
@@ -52,8 +52,3 @@ def test_a_size_is_a_number_or_a_text(size):
         check_options(max_row_event_bytes=size).primary.row_event_max
         == check_options(max_row_event_bytes="1024K").primary.row_event_max
     )
-
-
-def test_an_option_that_there_is_not_is_named():
-    with pytest.raises(TypeError, match="serving has no option 'colour'"):
-        check_options(colour="red")

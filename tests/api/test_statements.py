@@ -1,5 +1,3 @@
-"""What SQL texts and events become: one group, with the flags that its end asks for."""
-
 import json
 from pathlib import Path
 

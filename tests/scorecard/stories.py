@@ -8,7 +8,6 @@ from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup
 
 
 def change(number: int, **keys: Any) -> LoggedChange:
-    """An insert of a row of this number."""
     image = {"id": number, "total": Decimal(f"{number}.00")}
     return LoggedChange(**{"table": "shop.orders", "kind": "insert", "after": image, "columns": tuple(image), **keys})
 

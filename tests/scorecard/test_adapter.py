@@ -1,5 +1,3 @@
-"""Adapters are read from their directories, and built once, into the user's cache."""
-
 import sys
 from pathlib import Path
 
@@ -64,15 +62,6 @@ def test_what_means_nothing_is_refused_with_its_place(tmp_path, text, problem):
     assert problem in str(caught.value)
 
 
-def test_a_large_file_and_a_strange_name_are_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match="expected a file of at most 65536 bytes"):
-        read_adapter(make(tmp_path / "mine", "#" * 100_000))
-    with pytest.raises(ConfigurationError, match="the directory's name 'Mine_1'"):
-        read_adapter(make(tmp_path / "Mine_1"))
-    with pytest.raises(ConfigurationError, match="No such file"):
-        read_adapter(tmp_path / "nowhere")
-
-
 def test_ours_are_read_and_others_may_take_their_places(tmp_path):
     assert read_adapters()["python-mysql-replication"].directory.parent == OURS.resolve()
     make(tmp_path / "more" / "python-mysql-replication")
@@ -82,11 +71,17 @@ def test_ours_are_read_and_others_may_take_their_places(tmp_path):
     assert list(read_adapters(make(tmp_path / "alone"))) == sorted([*read_adapters(), "alone"])
 
 
-def test_a_directory_without_adapters_is_an_error(tmp_path):
+def test_what_is_no_adapter_or_no_directory_of_adapters_is_refused(tmp_path):
     with pytest.raises(ConfigurationError, match="has no adapter: expected NAME"):
         read_adapters(tmp_path)
     with pytest.raises(ConfigurationError, match="nowhere is not a directory of adapters"):
         read_adapters(tmp_path / "nowhere")
+    with pytest.raises(ConfigurationError, match="expected a file of at most 65536 bytes"):
+        read_adapter(make(tmp_path / "mine", "#" * 100_000))
+    with pytest.raises(ConfigurationError, match="the directory's name 'Mine_1'"):
+        read_adapter(make(tmp_path / "Mine_1"))
+    with pytest.raises(ConfigurationError, match="No such file"):
+        read_adapter(tmp_path / "nowhere")
 
 
 def test_what_needs_no_build_runs_where_it_is(tmp_path, own_cache):

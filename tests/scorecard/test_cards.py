@@ -1,5 +1,3 @@
-"""Every card is a scenario that can be served, and says of itself what a person needs to know."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError
@@ -26,21 +24,15 @@ def test_a_card_is_the_scenario_that_its_file_serves(card):
         assert again.faults.pending == faults
 
 
-def test_there_are_more_than_sixty_in_every_family_that_the_fault_kit_knows():
+def test_they_are_many_with_names_and_sentences_and_a_best_grade():
     assert len(CARDS) > 60
     actions = {line.split()[0] for card in CARDS for line in card.faults}
     assert {"cut", "stall", "drip", "eof", "error", "kill", "alter", "drop", "repeat", "swap", "crash"} <= actions
     assert {card.profile for card in CARDS} >= {"10.6", "10.11", "11.4", "11.8", "12.3"}
-
-
-def test_each_has_a_name_of_its_own_and_a_whole_sentence():
     assert len({card.title for card in CARDS}) == len({card.name for card in CARDS}) == len(CARDS)
     for card in CARDS:
         assert card.title[0].isupper()
         assert card.title.endswith("."), card.title
-
-
-def test_what_cannot_be_recovered_has_another_best_grade():
     best = {card.name: card.best for card in CARDS}
     assert best["cut-after-gtid"] is Grade.EXACT
     assert best["position-purged"] is Grade.LOSES_LOUDLY

@@ -1,5 +1,3 @@
-"""`ibbmaster scorecard` lists, runs, writes and shows again; a run that is broken off keeps what it has."""
-
 import json
 import sys
 import tomllib
@@ -70,7 +68,10 @@ def test_a_real_consumer_is_run_and_shown_in_a_line(run, tmp_path) -> None:
     assert run("scorecard", "--from", path, "--json", "-") == (0, path.read_text(), "")
 
 
-def test_consumers_and_scenarios_are_listed(run, adapters) -> None:
+def test_a_scenario_is_shown_as_a_file_and_consumers_are_listed(run, adapters) -> None:
+    code, out, _ = run("scorecard", "--show", "cut-after-gtid")
+    assert code == 0
+    assert tomllib.loads(out)["fault"] == [{"action": "cut", "place": "after gtid", "gtid": "0-3-102"}]
     code, out, _ = run("scorecard", "--list", "--adapters", adapters)
     lines = out.splitlines()
     assert code == 0
@@ -78,12 +79,6 @@ def test_consumers_and_scenarios_are_listed(run, adapters) -> None:
     assert "  python-mysql-replication          mysql-replication 1.0.17 (PyPI)" in lines
     assert "cuts:" in lines
     assert any(line.startswith("  cut-after-gtid  ") for line in lines)
-
-
-def test_a_scenario_is_shown_as_a_file(run) -> None:
-    code, out, _ = run("scorecard", "--show", "cut-after-gtid")
-    assert code == 0
-    assert tomllib.loads(out)["fault"] == [{"action": "cut", "place": "after gtid", "gtid": "0-3-102"}]
 
 
 def test_what_can_be_built_is_run_and_the_rest_is_named(run, adapters, matrix) -> None:

@@ -1,5 +1,3 @@
-"""Which scenarios can be run beside a real primary, and why the others cannot."""
-
 import dataclasses
 import json
 import types

@@ -1,5 +1,3 @@
-"""Processes of consumers: what they tell is read, nothing they do is waited for for ever, and nothing of them stays."""
-
 import contextlib
 import json
 import os
@@ -40,7 +38,6 @@ def start(tmp_path) -> Iterator[Start]:
 
 
 def follow(consumer: Consumer | Supervised, is_so: Callable[[list[ToldEvent]], bool]) -> list[ToldEvent]:
-    """What it tells until something is so."""
     told: list[ToldEvent] = []
     deadline = time.monotonic() + TIMEOUT_S
     while not is_so(told):
@@ -111,13 +108,10 @@ def test_garbage_is_a_problem_of_the_adapter_and_costs_no_memory(start, script, 
     consumer.close(0.0)
 
 
-def test_half_a_line_at_its_end_is_none(start):
+def test_half_a_line_at_its_end_is_none_and_the_end_of_its_log_is_kept(start):
     consumer = start("tell('commit')\nos.write(1, b'{\"event\": \"comm')")
     told = follow(consumer, lambda _: consumer.has_ended) + consumer.close()
     assert ([event.what for event in told], consumer.problem) == (["commit"], "")
-
-
-def test_of_its_log_the_end_is_kept(start):
     consumer = start("sys.stderr.write('x' * 1_000_000 + 'end')")
     follow(consumer, lambda _: consumer.has_ended)
     consumer.close()
@@ -135,9 +129,6 @@ def test_no_descriptor_and_no_thread_stays(start):
 def test_a_command_that_is_none_is_an_error(tmp_path):
     with pytest.raises(ConfigurationError, match="/no/such/program: No such file"):
         Consumer(["/no/such/program"], {}, directory=tmp_path)
-
-
-# Supervised
 
 
 @pytest.fixture
@@ -180,14 +171,11 @@ def test_what_lives_until_it_is_ended_has_no_exit_code(supervise):
     assert (supervised.exit_code, supervised.has_ended, len(supervised.told)) == (None, True, 2)
 
 
-def test_what_follows_no_more_and_lives_on_is_ended(supervise):
+def test_what_follows_no_more_is_ended_and_garbage_not_started_again(supervise):
     supervised = supervise("tell('error', text='over', is_fatal=True)\ntime.sleep(3600)")
     told = follow(supervised, lambda _: supervised.has_ended)
     assert [event.process for event in told] == [1, 2, 3, 4]
     assert supervised.exit_code == 1
-
-
-def test_garbage_is_not_started_again(supervise):
     supervised = supervise("print('Hello', flush=True)\ntime.sleep(3600)")
     follow(supervised, lambda _: supervised.has_ended)
     assert supervised.starts == 1

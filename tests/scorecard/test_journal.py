@@ -1,5 +1,3 @@
-"""What an adapter prints is read as it is meant, and anything else is refused in one line."""
-
 import contextlib
 import json
 import random
@@ -33,8 +31,10 @@ def test_anything_else_is_refused_in_one_short_line(line, problem):
     expect_refused(line, problem)
 
 
-def test_a_line_that_is_too_long_is_refused_in_a_short_one():
+def test_a_line_that_is_too_long_is_refused_and_a_long_text_cut():
     expect_refused(b'{"a": 1}' + b" " * LINE_SIZE_MAX, f"a line of more than {LINE_SIZE_MAX} bytes")
+    line = json.dumps({"event": "error", "text": "x" * 100_000}).encode()
+    assert len(parse_told(line).text) == 4000
 
 
 def expect_refused(line: bytes, problem: str) -> None:
@@ -59,8 +59,3 @@ def test_no_truncation_and_no_changed_byte_of_a_line_does_anything_else():
 def test_what_is_told_of_the_log_is_progress_and_the_rest_is_not():
     progress = {what for what in TOLD if ToldEvent(what=what).is_progress}
     assert progress == {"begin", "change", "statement", "commit", "unknown"}
-
-
-def test_long_texts_of_errors_are_cut():
-    line = json.dumps({"event": "error", "text": "x" * 100_000}).encode()
-    assert len(parse_told(line).text) == 4000

@@ -1,5 +1,3 @@
-"""What a primary has logged is told by its log, row by row, as consumers can be compared with it."""
-
 from decimal import Decimal
 
 import pytest

@@ -1,5 +1,3 @@
-"""Results as a matrix: every place of it is there, whatever the results say."""
-
 import pytest
 
 from ibbmaster_scorecard.grade import Grade
@@ -29,11 +27,16 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-def test_each_grade_has_a_look_of_its_own():
+def test_each_grade_has_a_look_of_its_own_and_a_silent_loss_stands_out_by_lightness_alone():
     assert set(LOOKS) == {*Grade, None}
     for part in ("symbol", "word", "ground", "dark_ground"):
         assert len({getattr(look, part) for look in LOOKS.values()}) == len(LOOKS), part
     assert len({look_name(grade) for grade in LOOKS}) == len(LOOKS)
+    silent = LOOKS[Grade.LOSES_SILENTLY]
+    others = [look for look in LOOKS.values() if look is not silent]
+
+    assert min(contrast(look.ground, silent.ground) for look in others) > 3
+    assert min(contrast(look.dark_ground, silent.dark_ground) for look in others) > 3
 
 
 @pytest.mark.parametrize("grade", LOOKS)
@@ -44,22 +47,11 @@ def test_words_can_be_read_on_the_colour_of_their_grade(grade):
     assert contrast(look.dark_ground, look.dark_ink) > 4.5
 
 
-def test_a_silent_loss_stands_out_by_lightness_alone():
-    silent = LOOKS[Grade.LOSES_SILENTLY]
-    others = [look for look in LOOKS.values() if look is not silent]
-
-    assert min(contrast(look.ground, silent.ground) for look in others) > 3
-    assert min(contrast(look.dark_ground, silent.dark_ground) for look in others) > 3
-
-
-def test_families_and_scenarios_stay_in_the_order_of_the_results():
+def test_families_keep_their_order_and_a_cell_that_is_missing_says_why():
     found = families(scorecard_results.every_kind())
 
     assert list(found) == ["cuts", "refusals", "damage", "silence", "formats"]
     assert [scenario.name for scenario in found["damage"]] == ["half-event", "bad-crc"]
-
-
-def test_a_cell_that_the_results_lack_says_why_it_was_not_run():
     cells = cells_by_place(scorecard_results.every_kind())
 
     assert cells["no-client", "stall"].not_run == "zig is not on PATH"
@@ -78,11 +70,12 @@ def test_a_loud_loss_is_the_best_where_nothing_can_be_had():
     assert not is_best(Grade.LOSES_LOUDLY, scorecard_results.scenario("cut"))
 
 
-def test_grades_are_counted_for_each_consumer():
+def test_grades_are_counted_for_each_consumer_and_one_is_not_many():
     counts = tally(scorecard_results.every_kind(), "good-client")
 
     assert counts == {Grade.EXACT: 2, Grade.REPEATS_GROUPS: 1, Grade.LOSES_LOUDLY: 2, None: 2}
     assert tally(scorecard_results.every_kind(), "no-client") == {None: 7}
+    assert [counted(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]
 
 
 def test_findings_are_what_is_worse_than_can_be_and_the_worst_comes_first():
@@ -111,7 +104,3 @@ def test_findings_are_what_is_worse_than_can_be_and_the_worst_comes_first():
 def test_a_plain_text_is_one_line_of_letters(text, shown):
     assert plain(text) == shown
     assert plain(text).encode()
-
-
-def test_one_thing_is_not_many():
-    assert [counted(count, "run") for count in (0, 1, 2)] == ["0 runs", "1 run", "2 runs"]

@@ -1,5 +1,3 @@
-"""What a run came to, as a cell."""
-
 from dataclasses import replace
 
 import pytest
@@ -53,13 +51,10 @@ def seen(number: int, *gtids: str, statement: str = "") -> SeenConnection:
     return connection
 
 
-def test_who_tells_everything_is_exact():
+def test_who_tells_everything_is_exact_unless_the_fault_never_came():
     cell = cell_of(EXACT)
     assert (cell.consumer, cell.scenario, cell.grade, cell.seconds) == ("mine", "plain", Grade.EXACT, 1.23)
     assert cell.arrived == tuple(map(str, RIGHT))
-
-
-def test_a_scenario_whose_fault_never_came_says_nothing_of_who_is_exact():
     cell = cell_of(replace(EXACT, unfinished=(FAULT,)))
     assert (cell.grade, cell.not_run) == (None, "it never came to the place of: cut after gtid of 0-3-101")
 

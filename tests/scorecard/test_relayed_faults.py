@@ -1,5 +1,3 @@
-"""Faults between a primary and its consumer are the same as those of the primary itself, byte for byte."""
-
 import pytest
 
 from ibbmaster.commands.recorder.relay import Relay

@@ -1,5 +1,3 @@
-"""Results as text: tables that a code-hosting site shows, and what authors of consumers can be sent."""
-
 import dataclasses
 import re
 from pathlib import Path
@@ -21,7 +19,6 @@ TABLES = KEPT.with_suffix(".md")
 
 
 def rows(text: str, first: str) -> list[list[str]]:
-    """The cells of each line of tables that begins with this text."""
     lines = [line for line in text.splitlines() if line.startswith(f"| {first}")]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
@@ -53,32 +50,26 @@ def test_each_consumer_has_a_line_with_its_counts_and_its_version():
     assert [grade for grade in Grade if f"**{grade}**: {grade.meaning}" not in text] == []
 
 
-def test_silent_losses_are_listed_with_what_a_real_primary_showed():
+def test_silent_losses_are_listed_with_what_a_real_primary_showed_or_there_are_none():
     text = table(scorecard_results.every_kind()).partition("### Silent losses: 2\n")[2]
 
     lost = rows(text, "bad-client")
     assert [row[1] for row in lost] == ["`cut-after-gtid`", "`stall`"]
     assert lost[0][3] == "the same, 11.8.6-MariaDB: 0-3-102 is missing"
     assert lost[1][3] == "not tried"
-
-
-def test_no_silent_loss_is_said_too():
     results = scorecard_results.every_kind()
     cell = scorecard_results.ran("good-client", "stall", Grade.EXACT)
 
     assert table(one_cell(results, cell)).endswith("### Silent losses\n\nNone.\n")
 
 
-def test_all_rows_of_a_table_have_as_many_cells_as_its_head_whatever_names_hold():
+def test_rows_have_as_many_cells_as_their_head_and_texts_are_neither_html_nor_markdown():
     for results in (scorecard_results.every_kind(), scorecard_results.hostile(), scorecard_results.many(30, 13)):
         width = 0
         for line in table(results).splitlines():
             cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
             assert not cells or not width or cells == width, line
             width = cells
-
-
-def test_texts_from_outside_are_neither_html_nor_markdown():
     hostile = scorecard_results.hostile()
     for text in (table(hostile), text_for_authors(hostile, scorecard_results.HOSTILE)):
         outside_of_code = re.sub(r"(?ms)^(`{3,}).*?^\1$|`[^`\n]*`", "", text.replace("\\`", "'"))
@@ -178,9 +169,6 @@ def test_a_block_of_code_ends_where_its_text_ends():
     text = text_for_authors(dataclasses.replace(results, scenarios=(scenario,)), "bad-client")
 
     assert "`````toml\na\n```\n````\n## b\n`````\n" in text
-
-
-# The guide
 
 
 def test_the_guide_explains_each_grade_as_the_code_does():

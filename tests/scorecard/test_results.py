@@ -1,5 +1,3 @@
-"""Results are written as JSON, read again as they were, and merged; anything else is refused with its key."""
-
 import json
 import random
 from dataclasses import replace
@@ -28,7 +26,6 @@ def test_results_are_read_as_they_were_written(tmp_path):
 
 
 def changed(path: str, value: object) -> str:
-    """The results, but for one value."""
     given = json.loads(RESULTS.to_json())
     place = given
     *way, last = path.split(".")

@@ -1,5 +1,3 @@
-"""One consumer goes through one scenario: a real one as it is, and small programs that do what no consumer should."""
-
 import contextlib
 import json
 import threading
@@ -66,7 +64,6 @@ def quick(monkeypatch) -> None:
 
 
 def scripted(directory: Path, script: str, **keys: object) -> Adapter:
-    """An adapter that connects to nothing."""
     directory.mkdir(exist_ok=True)
     (directory / "adapter.py").write_text((TELL + script).replace("MARKER", MARKER))
     made = Adapter(
@@ -91,14 +88,11 @@ def test_a_program_gets_the_grade_of_what_it_does(tmp_path, script, is_silent, g
     assert (cell.grade, cell.summary, cell.restarts, cell.not_run) == (Grade[grade], summary, restarts, None)
 
 
-def test_what_tells_the_same_for_ever_hangs(tmp_path):
+def test_what_tells_the_same_for_ever_hangs_and_garbage_is_no_grade(tmp_path):
     script = "while True: tell('begin', gtid='0-3-101'); sys.stdout.flush(); time.sleep(0.01)"
     cell = run_card(scripted(tmp_path / "scripted", script), ONE, SHORT)
     assert cell.grade is Grade.HANGS
     assert cell.seconds < 60
-
-
-def test_garbage_is_no_grade(tmp_path):
     cell = run_card(scripted(tmp_path / "scripted", "print('Hello')"), ONE, SHORT)
     assert cell.grade is None
     assert cell.not_run is not None
@@ -178,18 +172,12 @@ def test_results_of_a_run_are_read_again(cells):
     assert [cell.scenario for cell in results.cells] == list(FOUND)
 
 
-def test_a_fault_whose_place_never_comes_is_named():
+def test_a_fault_whose_place_never_comes_is_named_and_groups_with_a_time_are_written_in_turn():
     cell = run_card(PYTHON, replace(ONE, faults=("cut before tls",)))
     assert (cell.grade, cell.not_run) == (None, "it never came to the place of: cut before tls")
-
-
-def test_groups_that_have_a_time_are_written_one_after_the_other():
     groups = [{"gtid": f"0-3-{101 + n}", "at": n / 10, "changes": [{**INSERT, "values": {"id": n}}]} for n in range(3)]
     card = replace(ONE, workload={**ONE.workload, "groups": groups})
     assert run_card(PYTHON, card).grade is Grade.EXACT
-
-
-# Breaking off
 
 
 def test_a_run_is_broken_off_and_its_consumer_ends(tmp_path):

@@ -1,5 +1,3 @@
-"""Languages write the same values in different ways, and different values never in the same."""
-
 from decimal import Decimal
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""Certificates that a client refuses, each for its own reason, and one that it accepts."""
-
 import ssl
 
 import pymysql
@@ -21,7 +19,6 @@ REASONS = {
 
 
 def log_in(primary, authority_file):
-    """Over TLS, with everything looked at; gives the cipher."""
     context = ssl.create_default_context(cafile=authority_file)
     if hasattr(ssl, "VERIFY_X509_STRICT"):
         context.verify_flags |= ssl.VERIFY_X509_STRICT
@@ -48,11 +45,8 @@ def test_a_client_that_looks_finds_what_is_wrong_and_one_that_does_not_logs_in(t
             assert connection.get_server_info()
 
 
-def test_a_certificate_is_made_once():
+def test_a_certificate_is_made_once_and_its_file_goes_with_its_primary():
     assert made_certificate("expired") is made_certificate("expired")
-
-
-def test_the_file_of_the_authority_goes_with_its_primary():
     with FixturePrimary(tls="trusted") as primary:
         path = primary.authority_file
         assert path.read_bytes().startswith(b"-----BEGIN CERTIFICATE-----")
@@ -66,11 +60,8 @@ def test_it_keeps_its_certificate_behind_a_restart():
         assert REASONS["wrong-host"] in refusal(primary)
 
 
-def test_a_scenario_names_one():
+def test_a_scenario_names_one_and_another_word_is_refused():
     with parse_scenario('[primary]\ntls = "expired"').serving() as primary:
         assert refusal(primary) == REASONS["expired"]
-
-
-def test_another_word_is_refused():
     with pytest.raises(ConfigurationError, match="tls 'stale': expected one of auto, off, required, trusted, expired"):
         FixturePrimary(tls="stale")

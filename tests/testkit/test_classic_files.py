@@ -1,5 +1,3 @@
-"""Traditional files of a log have its groups, as their readers want them."""
-
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
 
@@ -78,9 +76,6 @@ def test_what_cannot_be_written_is_refused(tmp_path):
         primary.save_classic(tmp_path / "files")
     with FixturePrimary(profile="classic-11.8") as primary, pytest.raises(ConfigurationError, match="is there already"):
         primary.save_classic(tmp_path)
-
-
-# Files that grow
 
 
 def gtids_in(directory):

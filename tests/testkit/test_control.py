@@ -1,5 +1,3 @@
-"""The control socket answers one line of JSON by one line, whatever is asked."""
-
 import contextlib
 import json
 import random
@@ -15,8 +13,6 @@ TABLE = '[tables]\n"shop.t" = {id = "int primary key", data = "blob"}\n'
 
 
 class Asking:
-    """A connection to a control socket."""
-
     def __init__(self, address, token=None):
         self._token = token
         host, port = address.split(":")

@@ -1,5 +1,3 @@
-"""Faults are read from tables and from lines; what is wrong in one is said with its key."""
-
 import json
 
 import pytest

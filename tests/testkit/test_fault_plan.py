@@ -1,5 +1,3 @@
-"""A plan gives each fault as often as it says, to whoever asks first."""
-
 import threading
 
 import pytest

@@ -1,5 +1,3 @@
-"""Each fault reaches the wire as it was asked for, at the place it names; and nothing else changes there."""
-
 import contextlib
 import gc
 import pathlib
@@ -41,14 +39,12 @@ _plain: dict[str, list[bytes]] = {}
 
 
 def planned(place, *, seed=0, **how):
-    """Faults with one that is to happen at a place."""
     faults = Faults(seed)
     faults.add(place, **how)
     return faults
 
 
 async def plain(log):
-    """The packets of a dump without any fault."""
     if log not in _plain:
         _plain[log] = (await tap(None, log)).packets
     return _plain[log]
@@ -75,7 +71,6 @@ def counted(place):
 
 
 def group_of(packets, number):
-    """From where to where the nth group is."""
     begins = [index for index, packet in enumerate(packets) if packet[0] == 0 and packet[5] == EventType.GTID]
     return begins[number - 1], begins[number]
 
@@ -111,7 +106,6 @@ async def test_a_place_in_a_group_is_counted_there():
 
 
 def altered(event, **how):
-    """An event with other header fields, its checksum made anew."""
     fields = list(struct.unpack_from("<IBIIIH", event))
     for index, name in enumerate(["timestamp", "event_type", "server_id", "size", "log_pos", "flags"]):
         fields[index] = how.get(name, fields[index])
@@ -223,7 +217,7 @@ async def test_a_dump_by_file_and_offset_has_its_faults_at_the_places_of_what_it
             assert (found.data, found.end) == (expected, end), at
 
 
-async def test_a_checksum_nobody_expects_is_counted_by_the_header():
+async def test_a_checksum_nobody_expects_is_counted_and_what_needs_one_waits_for_it():
     packets = await plain("engine")
     faults = planned("at rows 2", action="checksum", be="unexpected")
     where = nth(packets, "rows", 2)
@@ -231,9 +225,6 @@ async def test_a_checksum_nobody_expects_is_counted_by_the_header():
     longer = event[:9] + struct.pack("<I", len(event) + 4) + event[13:]
     longer += struct.pack("<I", zlib.crc32(longer))
     assert (await tap(faults)).data == framed([*packets[:where], b"\0" + longer, *packets[where + 1 :]])
-
-
-async def test_what_needs_a_checksum_waits_for_an_event_that_has_one():
     faults = planned("at rows", action="checksum", be="wrong")
     assert (await tap(faults)).data == framed(await plain("engine"))
     assert faults.done == []
@@ -294,13 +285,10 @@ async def test_garbage_comes_between_packets_and_is_that_of_the_seed():
     assert found[1] != found[2]
 
 
-async def test_a_stall_holds_everything_back_for_its_time():
+async def test_a_stall_holds_everything_back_for_its_time_and_bytes_drip():
     found = await tap(planned("before rows 2", action="stall", seconds=0.3))
     assert found.data == framed(await plain("engine"))
     assert found.seconds >= 0.3
-
-
-async def test_bytes_drip():
     packets = await plain("engine")
     faults = planned("before gtid 11", action="drip", bytes_per_s=1000)
     faults.add("inside table map 2 at byte 9", action="drip", bytes_per_s=0)
@@ -319,13 +307,16 @@ async def test_a_newer_dump_ends_this_one_at_its_place():
     assert found.packets[where].startswith(b"\xff" + struct.pack("<H", 4052) + b"#HY000A slave with the same")
 
 
-async def test_a_fault_happens_as_often_as_it_says():
+async def test_a_fault_happens_as_often_as_it_says_or_each_time():
     packets = await plain("engine")
     faults = planned("after gtid", action="cut", by="end", times=2)
     async with serving(faults) as port:
         taps = [await trio.to_thread.run_sync(listen_in, port) for _ in range(3)]
     cut = framed(packets[: nth(packets, "gtid") + 1])
     assert [found.data for found in taps] == [cut, cut, framed(packets)]
+    packets = await plain("classic")
+    found = await tap(planned("at event", action="header", log_pos=0, times="always"), "classic")
+    assert found.data == framed([b"\0" + altered(p[1:], log_pos=0) if p[0] == 0 else p for p in packets])
 
 
 async def test_a_fault_of_one_dump_or_one_replica_leaves_the_others_alone():
@@ -338,15 +329,7 @@ async def test_a_fault_of_one_dump_or_one_replica_leaves_the_others_alone():
     assert [len(found.packets) for found in taps] == [len(packets), where + 1, len(packets), where]
 
 
-async def test_always_is_each_time():
-    packets = await plain("classic")
-    found = await tap(planned("at event", action="header", log_pos=0, times="always"), "classic")
-    assert found.data == framed([b"\0" + altered(p[1:], log_pos=0) if p[0] == 0 else p for p in packets])
-
-
 class PlanningPrimary:
-    """Plans another fault when it is to purge."""
-
     def __init__(self, faults):
         self.faults = faults
 
@@ -362,9 +345,6 @@ async def test_a_fault_that_is_planned_while_a_dump_runs_happens_in_it():
     found = await tap(faults)
     assert found.data == framed(packets[: nth(packets, "rows", 3) + 1])
     assert [record.fault.action.word for record in faults.done] == ["purge", "cut"]
-
-
-# Before a dump
 
 
 STEPS = [
@@ -436,13 +416,10 @@ def test_a_statement_is_found_by_its_text_and_answered_otherwise():
         connection.close()
 
 
-def test_a_dump_is_answered_by_its_end():
+def test_a_dump_is_answered_by_its_end_and_a_login_takes_its_time():
     with FixturePrimary() as primary:
         primary.fault("before dump", action="eof")
         assert converse(primary) == ["login", "statement", "registration"]
-
-
-def test_a_login_takes_its_time():
     with FixturePrimary() as primary:
         primary.fault("before login", action="stall", seconds=0.2)
         begun = time.monotonic()
@@ -530,15 +507,12 @@ def test_kill_query_interrupts_a_statement():
             assert ask(connection, "SELECT 17") == ((17,),)
 
 
-def test_a_replica_is_known_from_its_registration_on():
+def test_a_replica_is_known_from_its_registration_on_and_what_has_a_time_needs_a_scenario():
     with FixturePrimary() as primary:
         for step in ("before registration", "before dump"):
             primary.fault(step, action="error", text=step, replica=9)
             primary.fault(step, action="error", text="another one", replica=10)
             with pytest.raises(pymysql.err.MySQLError, match=step):
                 converse(primary)
-
-
-def test_what_has_a_time_needs_a_scenario():
     with FixturePrimary() as primary, pytest.raises(ConfigurationError, match="belongs into a scenario"):
         primary.faults.add(action="crash", at=1)

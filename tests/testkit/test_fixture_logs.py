@@ -1,5 +1,3 @@
-"""A log of a test is torn as a crash in the middle of a write leaves it, and comes back with all that was durable."""
-
 import threading
 from contextlib import closing
 
@@ -17,7 +15,6 @@ from ibbmaster.testkit.fixture_logs import TORN, expect_sound
 
 @pytest.fixture
 def left(monkeypatch):
-    """The files as the crash has left them, by their names."""
     found = {}
 
     def recover(disk, *args, **options):

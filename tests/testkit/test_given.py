@@ -1,5 +1,3 @@
-"""Files are read as a whole, up to a size; what is written as TOML is read as the same."""
-
 import os
 import random
 import threading
@@ -12,17 +10,17 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.given import read_small_file, toml_key, toml_lines, toml_value
 
 
-def test_a_file_is_read_up_to_its_limit(tmp_path):
+def test_a_file_is_read_up_to_its_limit_also_where_it_has_no_end_and_must_be_text(tmp_path):
     path = tmp_path / "a"
     path.write_text("Zoë")
     assert read_small_file(path, 4) == "Zoë"
     with pytest.raises(ConfigurationError, match="a: expected a file of at most 3 bytes"):
         read_small_file(path, 3)
-
-
-def test_what_has_no_end_is_read_no_further():
     with pytest.raises(ConfigurationError, match="/dev/zero: expected a file of at most 100 bytes"):
         read_small_file(Path("/dev/zero"), 100)
+    (tmp_path / "a").write_bytes(b"ab\xff")
+    with pytest.raises(ConfigurationError, match="a: no UTF-8 at byte 2"):
+        read_small_file(tmp_path / "a", 100)
 
 
 def test_a_pipe_is_read_to_its_end(tmp_path):
@@ -38,15 +36,6 @@ def test_a_pipe_is_read_to_its_end(tmp_path):
 def test_what_cannot_be_read_is_said(tmp_path, name, text):
     with pytest.raises(ConfigurationError, match=text):
         read_small_file(tmp_path / name, 100)
-
-
-def test_what_is_no_text_is_said_with_its_place(tmp_path):
-    (tmp_path / "a").write_bytes(b"ab\xff")
-    with pytest.raises(ConfigurationError, match="a: no UTF-8 at byte 2"):
-        read_small_file(tmp_path / "a", 100)
-
-
-# TOML
 
 
 @pytest.mark.parametrize(
@@ -69,12 +58,9 @@ def test_any_text_is_read_as_it_was():
         assert tomllib.loads(f"{toml_key(text)} = {toml_value(text)}") == {text: text}
 
 
-def test_half_a_character_becomes_the_sign_for_what_cannot_be_shown():
-    assert toml_value("a\ud800") == '"a\N{REPLACEMENT CHARACTER}"'
-
-
-def test_a_table_has_a_line_for_each_key():
+def test_a_table_has_a_line_for_each_key_and_half_a_character_a_sign():
     assert toml_lines({"a": 1, "b.c": ["x"]}) == ["a = 1", '"b.c" = ["x"]']
+    assert toml_value("a\ud800") == '"a\N{REPLACEMENT CHARACTER}"'
 
 
 @pytest.mark.parametrize("value", [None, b"bytes", object()])

@@ -1,5 +1,3 @@
-"""A primary crashes, is restarted as another, purged under its readers, and replaced: what its replicas see."""
-
 import contextlib
 import socket
 import struct
@@ -15,12 +13,10 @@ from tests.tap import ask_for_dump, connect, listen_in
 
 
 def followed(primary):
-    """A dump that waits at the end of the log."""
     return contextlib.closing(ask_for_dump(primary.port))
 
 
 def read_all(connection):
-    """Events until the stream ends; gives how."""
     try:
         while True:
             packet = connection._read_packet()
@@ -33,7 +29,6 @@ def read_all(connection):
 
 
 def gtids(primary, **how):
-    """The GTIDs of a dump of everything."""
     found = [p for p in listen_in(primary.port, **how).packets if p[0] == 0 and p[5] == 162]
     return [f"{struct.unpack_from('<QI', p, 20)[1]}-{struct.unpack_from('<I', p, 6)[0]}-{p[20]}" for p in found]
 
@@ -159,15 +154,12 @@ def test_another_primary_lags_or_has_diverged(given, expected):
         assert [record.problem for record in primary.faults.done] == [""]
 
 
-def test_the_clock_jumps():
+def test_the_clock_jumps_and_what_cannot_happen_is_said():
     with FixturePrimary() as primary:
         now = primary.clock.now
         primary.fault("before dump", action="clock", seconds=-90)
         listen_in(primary.port)
         assert primary.clock.now == now - 90
-
-
-def test_what_cannot_happen_is_said():
     with FixturePrimary() as primary:
         primary.fault("before dump", action="restart", profile="9.9")
         listen_in(primary.port)

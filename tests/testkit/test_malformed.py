@@ -1,5 +1,3 @@
-"""Malformed events have right sizes and checksums where they should, and end all that reads them with a clear error."""
-
 import json
 from pathlib import Path
 
@@ -15,17 +13,13 @@ PLACES |= {"long extra": "rows", "cut header": "heartbeat", "almost nothing": "r
 PROBLEMS = json.loads(Path(__file__).with_suffix(".json").read_text())["problems"]  # what our own readers say
 
 
-def written(primary, how):
-    primary.format = RowFormat(is_compressed=how == "huge rows")
-    orders = primary.table("shop.orders", id="int primary key", note="varchar(300)", total="decimal(10,2)")
-    orders.insert({"id": 1, "note": "x" * 200, "total": 3}, {"id": 2, "note": "y" * 200, "total": 4})
-
-
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])
 @pytest.mark.parametrize("how", MALFORMATIONS)
 def test_the_client_of_this_project_ends_with_a_clear_error(how, profile):
     with FixturePrimary(profile=profile) as primary:
-        written(primary, how)
+        primary.format = RowFormat(is_compressed=how == "huge rows")
+        orders = primary.table("shop.orders", id="int primary key", note="varchar(300)", total="decimal(10,2)")
+        orders.insert({"id": 1, "note": "x" * 200, "total": 3}, {"id": 2, "note": "y" * 200, "total": 4})
         place = PLACES.get(how, "table map").replace("heartbeat", "gtid")
         primary.fault(f"at {place}", action="malform", be=how)
         if place == "opening rotate" and profile == "engine":

@@ -1,5 +1,3 @@
-"""The programs of a MariaDB version: where they are looked for, and what is said if they are nowhere."""
-
 import re
 from pathlib import Path
 
@@ -16,12 +14,16 @@ def test_a_variable_of_the_environment_names_the_only_place_and_the_cache_comes_
     assert found == [Path("/"), Path("/srv/cache/ibbmaster/mariadb-11.8")]
 
 
-def test_a_missing_version_is_an_error_that_says_what_to_do(monkeypatch, tmp_path):
+def test_a_missing_version_is_an_error_that_says_what_to_do_and_is_not_installed(monkeypatch, tmp_path):
     monkeypatch.setenv("IBBMASTER_LANE_74", str(tmp_path))
     text = f"no mariadbd below {tmp_path}: install mariadb-server-core and mariadb-client of this version"
 
     with pytest.raises(ProgramsMissingError, match=rf"MariaDB 7\.4: {re.escape(text)}, or let IBBMASTER_LANE_74 name"):
         find_programs("7.4")
+    monkeypatch.setattr(mariadb_programs, "MARIADB_VERSIONS", ("7.5", "7.6"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    assert mariadb_programs.installed_versions() == []
 
 
 @pytest.mark.parametrize("above", ["usr/lib", "lib"])  # where Debian's packages have it, since 13 and before
@@ -41,13 +43,6 @@ def test_a_tree_of_another_version_is_not_taken(monkeypatch, tmp_path, above):
     assert find_programs("9.1").root == tmp_path
     with pytest.raises(ProgramsMissingError, match=r"is another version: mariadbd  Ver 9\.1\.2-MariaDB"):
         find_programs("9.2")
-
-
-def test_only_versions_that_are_there_are_installed(monkeypatch, tmp_path):
-    monkeypatch.setattr(mariadb_programs, "MARIADB_VERSIONS", ("7.5", "7.6"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-
-    assert mariadb_programs.installed_versions() == []
 
 
 def test_programs_that_others_can_write_are_not_run(monkeypatch, tmp_path):

@@ -1,5 +1,3 @@
-"""A private MariaDB server: where it lives, and what becomes of it."""
-
 import shutil
 
 import pytest

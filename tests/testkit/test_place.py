@@ -1,5 +1,3 @@
-"""Places are named by words; what names none is refused in one line."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

@@ -1,5 +1,3 @@
-"""A primary in a fixture: it starts at once, ends without a trace, and its log is verified."""
-
 import asyncio
 import gc
 import os
@@ -26,18 +24,11 @@ def threads_of_ours():
 
 
 def descriptors():
-    return sorted(os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if is_open(name))
-
-
-def is_open(name):
-    try:
-        os.stat(f"/proc/self/fd/{name}")
-    except OSError:  # the directory that was listed
-        return False
-    return True
-
-
-# Starting and ending
+    return sorted(
+        os.readlink(f"/proc/self/fd/{name}")
+        for name in os.listdir("/proc/self/fd")
+        if os.path.exists(f"/proc/self/fd/{name}")
+    )
 
 
 def test_starts_leave_no_thread_and_no_descriptor(request, alone):
@@ -133,16 +124,17 @@ def test_the_file_that_is_listed_last_is_the_one_that_is_written_and_the_next_on
         assert b"begin at 4, at a position it gave, or by GTID" in refusal
 
 
-def test_connections_are_ended_from_the_test(ibb_primary):
+def test_what_it_serves_answers_about_its_tables_and_connections_are_ended_from_the_test(ibb_primary):
     with connect(ibb_primary) as connection:
         (number,) = ibb_primary.in_loop(lambda registry: [session.connection_id for session in registry])
         assert number == connection.thread_id()
         ibb_primary.in_loop(lambda registry: registry.kill(number, query_only=False))
         (seen,) = ibb_primary.connections
         assert ibb_primary.witness.wait(lambda: not seen.is_connected, 60)
-
-
-# Its log
+    ibb_primary.table("shop.t", id="int primary key", name="varchar(9)").insert(id=1, name="x")
+    ((name, text),) = ask(ibb_primary, "SHOW CREATE TABLE shop.t")
+    assert name == "t"
+    assert "`name` varchar(9) DEFAULT NULL" in text
 
 
 def test_a_damaged_log_fails_at_the_end_and_names_the_fault(tmp_path):
@@ -224,10 +216,3 @@ def test_a_table_is_made_once_and_taken_again(ibb_primary):
     other.insert(a=1, b=3)
     other.delete(a=1, b=2)
     assert other.rows == [{"a": 1, "b": 3}]
-
-
-def test_what_it_serves_answers_about_its_tables(ibb_primary):
-    ibb_primary.table("shop.t", id="int primary key", name="varchar(9)").insert(id=1, name="x")
-    ((name, text),) = ask(ibb_primary, "SHOW CREATE TABLE shop.t")
-    assert name == "t"
-    assert "`name` varchar(9) DEFAULT NULL" in text

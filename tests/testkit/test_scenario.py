@@ -1,5 +1,3 @@
-"""A scenario file is a log with faults; what means nothing in one is said in a line, with its key."""
-
 import contextlib
 import random
 from pathlib import Path
@@ -53,14 +51,9 @@ def test_the_same_scenario_gives_the_same_bytes():
     for _ in range(2):
         with parse_scenario(text.replace("at = 0.01", "at = 3600")).serving() as primary:
             primary.in_loop(lambda registry: None)
-            set_started(primary)
+            primary._running._primary._parts.facts.started_at = 1_800_000_000  # as traditional streams say
             streams.append([listen_in(primary.port).data for _ in range(2)])
     assert streams[0] == streams[1]
-
-
-def set_started(primary):
-    """Traditional streams say when their server started."""
-    primary._running._primary._parts.facts.started_at = 1_800_000_000
 
 
 @pytest.mark.parametrize("log", ["engine", "classic"])
@@ -74,11 +67,17 @@ def test_a_scenario_may_name_a_log_beside_it(log, tmp_path):
         assert [p[4] for p in packets].count(162) == 155
 
 
-def test_clients_of_a_scenario_plan_faults_by_a_statement():
+def test_clients_of_a_scenario_plan_faults_and_values_of_sequences_and_alters_are_written():
     with parse_scenario("").serving() as primary:
         with contextlib.closing(connect(primary)) as connection:
             connection.query("SET GLOBAL ibb_fault = 'error before dump; text=as said'")
         assert listen_in(primary.port).packets[0].endswith(b"as said")
+    with read_scenario(Path(__file__).with_name("two_phases.toml")).serving() as primary:
+        assert str(primary.log.position) == "0-3-5,1-3-6,2-3-1"
+        assert primary.table("shop.orders").rows == [{"id": 1}]
+        assert primary.table("shop.numbers").rows[0]["next_not_cached_value"] == 3
+    with pytest.raises(ConfigurationError, match="group 1: 'at_once' means nothing here"):
+        parse_scenario("[[group]]\nstart_alter = 'ALTER TABLE t ADD a int'\nat_once = true")
 
 
 WRONG = {**cases_beside(__file__), "too deep": ("a = " + "[" * 100_000, "no TOML")}
@@ -127,15 +126,6 @@ def test_a_damaged_scenario_is_read_or_refused_in_a_line(stream_seeds):
         except ConfigurationError as error:
             problem = str(error)
         assert "\n" not in problem
-
-
-def test_a_scenario_alters_in_two_phases_and_takes_values_of_a_sequence():
-    with read_scenario(Path(__file__).with_name("two_phases.toml")).serving() as primary:
-        assert str(primary.log.position) == "0-3-5,1-3-6,2-3-1"
-        assert primary.table("shop.orders").rows == [{"id": 1}]
-        assert primary.table("shop.numbers").rows[0]["next_not_cached_value"] == 3
-    with pytest.raises(ConfigurationError, match="group 1: 'at_once' means nothing here"):
-        parse_scenario("[[group]]\nstart_alter = 'ALTER TABLE t ADD a int'\nat_once = true")
 
 
 def test_a_scenario_is_a_file_and_its_log_has_some(tmp_path):

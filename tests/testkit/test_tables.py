@@ -1,5 +1,3 @@
-"""Rows by name become row events that others read as they were meant, and the table remembers them."""
-
 from dataclasses import replace
 from decimal import Decimal
 
@@ -35,17 +33,12 @@ AS_BYTES = ("uid", "address", "address4", "vector")  # TABLE_MAP calls these bin
 
 
 def changes_in(primary):
-    """Every change of the log as `Log.groups` reads it: kind, before, after."""
     return [(change.kind, change.before, change.after) for group in primary.log.groups() for _, change in group.rows()]
 
 
 def bodies(primary, kind):
-    """The bodies of the log's events of one type, without checksum."""
     events = (event for group in primary.log.groups() for event in group.events() if event.type == kind)
     return [bytes(event.data)[19:] for event in events]
-
-
-# Contents
 
 
 def test_the_table_has_what_its_log_says(ibb_primary, orders):
@@ -96,22 +89,16 @@ def test_what_is_left_out_gets_its_default(ibb_primary):
     assert len(changes_in(ibb_primary)) == 4
 
 
-def test_a_table_without_a_key_is_changed_by_values(ibb_primary):
+def test_a_row_is_found_by_values_or_any_unique_key_that_is_never_null(ibb_primary):
     pairs = ibb_primary.table("shop.pairs", a="int", b="varchar(5)")
     pairs.insert({"a": 1, "b": "x"}, {"a": 1, "b": "x"}, {"a": 1, "b": "y"})
     pairs.update({"a": 1, "b": "y"}, a=2)
     pairs.delete({"a": 1})
     assert sorted(map(str, pairs.rows)) == ["{'a': 1, 'b': 'x'}", "{'a': 2, 'b': 'y'}"]
-
-
-def test_a_row_is_found_by_any_unique_key_that_is_never_null(ibb_primary):
     table = ibb_primary.table("shop.u", a="int not null unique", b="int")
     table.insert(a=1, b=2)
     table.update(a=1, b=3)
     assert table.rows == [{"a": 1, "b": 3}]
-
-
-# Errors
 
 
 @pytest.mark.parametrize(
@@ -138,14 +125,6 @@ def test_what_cannot_be_is_refused_and_nothing_is_logged(ibb_primary, orders, ch
         change(orders)
     assert str(caught.value).startswith(problem)
     assert (ibb_primary.log.position, orders.rows) == (before, kept)
-
-
-def test_a_table_that_cannot_be_written_says_so(ibb_primary):
-    with pytest.raises(ConfigurationError, match="is filled in by the server: its rows cannot be written"):
-        ibb_primary.table("shop.t", id="int primary key", x="text unique")
-
-
-# Columns of every sort
 
 
 @pytest.mark.parametrize("sorts", [PLAIN, SORTS | NEWEST], ids=["plain", "others"])
@@ -241,9 +220,6 @@ def test_what_a_generated_column_comes_to_is_asked_where_it_is_not_known(ibb_pri
     assert (table.rows[0]["late"], table.rows[0]["s"]) == (20, 6)
 
 
-# Sequences
-
-
 def numbers_of(primary, options):
     primary.ddl(f"CREATE SEQUENCE shop.numbers {options}")
     return primary.table("shop.numbers")
@@ -284,9 +260,6 @@ def test_the_values_of_a_sequence_are_not_rolled_back(ibb_primary, orders):
         numbers.delete(next_not_cached_value=1)
 
 
-# DDL
-
-
 def test_rows_follow_what_ddl_does(ibb_primary, orders):
     orders.insert(id=1, total="9.90", note="gone")
     ibb_primary.ddl(
@@ -315,23 +288,27 @@ def test_rows_follow_what_ddl_does(ibb_primary, orders):
         orders.insert(id=1)
 
 
-def test_each_version_has_a_table_id_of_its_own(ibb_primary, orders):
+def test_each_version_has_a_table_id_of_its_own_and_many_rows_several_events(ibb_primary, orders, read_by_python):
     orders.insert(id=1)
     ibb_primary.ddl("ALTER TABLE shop.orders ADD COLUMN x int")
     orders.insert(id=2)
     ids = {schema.table_id for group in ibb_primary.log.groups() for schema, _ in group.rows()}
     assert len(ids) == 2
+    ibb_primary.format = RowFormat(event_bytes=100)
+    table = ibb_primary.table("shop.t", id="int primary key", a="varchar(90)")
+    table.insert(*({"id": number, "a": "x" * 60} for number in range(4)))
+    events = read_by_python(ibb_primary, WriteRowsEvent)
+    assert [[row["values"]["id"] for row in event.rows] for event in events] == [[1], [2], [0], [1], [2], [3]]
 
 
-def test_a_table_that_ddl_makes_unwritable_says_so_where_it_is_used(ibb_primary, orders):
+def test_a_table_that_cannot_be_written_says_so_where_it_is_used(ibb_primary, orders):
     ibb_primary.ddl("ALTER TABLE shop.orders MODIFY note text, ADD UNIQUE one_note (note)")
     with pytest.raises(ConfigurationError, match="is filled in by the server"):
         orders.insert(id=1)
     ibb_primary.ddl("ALTER TABLE shop.orders DROP COLUMN note")
     orders.insert(id=1)
-
-
-# Compressed rows and many
+    with pytest.raises(ConfigurationError, match="is filled in by the server: its rows cannot be written"):
+        ibb_primary.table("shop.t", id="int primary key", x="text unique")
 
 
 @pytest.mark.parametrize("image", list(RowImage))
@@ -350,19 +327,7 @@ def test_compressed_rows_say_the_same(ibb_primary, orders, image):
     ]
 
 
-def test_rows_of_a_statement_that_are_many_get_several_events(ibb_primary, read_by_python):
-    ibb_primary.format = RowFormat(event_bytes=100)
-    table = ibb_primary.table("shop.t", id="int primary key", a="varchar(90)")
-    table.insert(*({"id": number, "a": "x" * 60} for number in range(4)))
-    events = read_by_python(ibb_primary, WriteRowsEvent)
-    assert [[row["values"]["id"] for row in event.rows] for event in events] == [[0], [1], [2], [3]]
-
-
-# Row events in fragments
-
-
 def write_for_fragments(primary):
-    """Changes of each kind, two tables in one statement's neighbourhood, and rows that leave columns out."""
     orders = primary.table("shop.orders", id="int primary key", note="text", body="blob")
     notes = primary.table("shop.notes", id="int primary key", note="varchar(300)")
     with primary.transaction():
@@ -377,7 +342,6 @@ def write_for_fragments(primary):
 
 
 def read_in_each_room(primary, monkeypatch):
-    """What everybody who reads rows makes of a log."""
     found = {"rows": [(schema.name, change) for group in primary.log.groups() for schema, change in group.rows()]}
     for name in ("shop.orders", None):
         found[f"kernels {name}"] = primary.log.to_arrow(table=name).drop_columns(["_offset"]).to_pylist()
@@ -447,16 +411,13 @@ def test_fragments_have_at_least_one_byte():
 NUMBERS = SequenceRow(5, 1, 20, 5, 4, 3, 0, 0)
 
 
-def test_as_many_values_are_reserved_as_are_cached_and_no_more_than_there_are():
+def test_a_sequence_reserves_what_is_cached_and_then_begins_again_or_runs_out():
     value, row = NUMBERS.reserved("s")
     assert (value, row) == (5, NUMBERS._replace(next_not_cached_value=17))
     assert [row.has_cached(number) for number in (9, 13, 17)] == [True, True, False]
     assert NUMBERS._replace(next_not_cached_value=13).reserved("s")[1].next_not_cached_value == 21
     falling = SequenceRow(-3, -4, -1, -1, -1, 10, 0, 0)
     assert falling.reserved("s") == (-3, falling._replace(next_not_cached_value=-5))
-
-
-def test_a_sequence_begins_again_or_runs_out():
     with pytest.raises(ConfigurationError, match="s: the sequence has run out at 20"):
         NUMBERS._replace(next_not_cached_value=21).reserved("s")
     cycling = NUMBERS._replace(next_not_cached_value=21, cycle_option=1)

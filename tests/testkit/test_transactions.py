@@ -1,5 +1,3 @@
-"""Transactions: what they log, which GTID they get, and what they take back."""
-
 import pytest
 from pymysqlreplication.event import MariadbGtidEvent, QueryEvent, XidEvent
 
@@ -15,7 +13,6 @@ def orders(ibb_primary) -> FixtureTable:
 
 
 def groups_of(primary):
-    """GTID and types of the events of each group, DDL left out."""
     return [
         (str(group.gtid), [event.type for event in group.events()][1:])
         for group in primary.log.groups()
@@ -136,15 +133,6 @@ def test_what_is_rolled_back_behind_ddl_goes_as_far_as_it_can(ibb_primary, order
             ibb_primary.ddl("ALTER TABLE shop.orders ADD COLUMN note varchar(20)")
 
 
-def test_an_empty_transaction_is_not_logged(ibb_primary, orders):
-    with ibb_primary.transaction() as transaction:
-        pass
-    assert transaction.gtid is None
-    assert groups_of(ibb_primary) == []
-    with pytest.raises(ConfigurationError, match="the transaction has ended"):
-        transaction.statement("DELETE FROM shop.orders")
-
-
 def test_savepoints_take_back_rows_and_events(ibb_primary, orders):
     with ibb_primary.transaction() as transaction:
         orders.insert(id=1)
@@ -171,9 +159,6 @@ def test_events_have_the_time_of_the_clock(ibb_primary, orders):
     assert [event.header.timestamp for event in group.events()] == [1, *2 * [begin], *2 * [begin - 3600], 1]
 
 
-# Statements
-
-
 def test_statements_annotations_and_compression(ibb_primary, orders, read_by_python):
     with ibb_primary.transaction(format=RowFormat(is_compressed=True)) as transaction:
         transaction.statement("DELETE FROM orders WHERE id > 5 /* €€€€€€€€€€ */", database="shop")
@@ -192,11 +177,17 @@ def test_statements_annotations_and_compression(ibb_primary, orders, read_by_pyt
     assert [getattr(event, "query", event) for event in events[-3:-1]] == ["0-1-4", "DELETE FROM orders WHERE id > 5"]
 
 
-def test_each_sort_of_statement_has_its_place(ibb_primary):
+def test_each_sort_of_statement_has_its_place_and_an_empty_transaction_none(ibb_primary, orders):
     with pytest.raises(ConfigurationError, match=r"give it to transaction\(\)\.statement\(\)"):
         ibb_primary.ddl("INSERT INTO t VALUES (1)")
     with ibb_primary.transaction() as transaction, pytest.raises(ConfigurationError, match=r"give it to ddl\(\)"):
         transaction.statement("CREATE TABLE t (a int)")
+    with ibb_primary.transaction() as transaction:
+        pass
+    assert transaction.gtid is None
+    assert groups_of(ibb_primary) == []
+    with pytest.raises(ConfigurationError, match="the transaction has ended"):
+        transaction.statement("DELETE FROM shop.orders")
 
 
 NO_STATEMENTS = [
@@ -228,9 +219,6 @@ def test_tables_of_other_engines_end_their_groups_by_commit(ibb_primary, orders)
     head = head_of(group)
     assert (head.flags, head.commit_id) == (GtidFlag.ALLOW_PARALLEL | GtidFlag.GROUP_COMMIT, 77)
     assert texts_of(group)[-1] == "COMMIT"
-
-
-# XA
 
 
 def test_a_log_of_12_3_has_a_prepared_transaction_when_it_commits(ibb_primary, orders):
@@ -311,9 +299,6 @@ def test_compressed_statements_are_those_that_were_said(ibb_primary):
     assert types == ["QUERY_COMPRESSED"] * 5 + ["XID", *row]
     again = FixturePrimary(ibb_primary.log)  # it reads the log's statements for what tables are
     assert again.table("shop.orders").known == orders.known
-
-
-# ALTER in two phases
 
 
 def test_an_alter_of_two_phases_takes_effect_at_its_end(ibb_primary):

@@ -1,5 +1,3 @@
-"""The witness tells who connected, what each asked and was sent, and what its system has."""
-
 import contextlib
 import socket
 import struct
@@ -35,7 +33,6 @@ def connected(primary, *statements, buffer_bytes=None, **options):
 
 @contextlib.contextmanager
 def dumping(primary, position="", *, server_id=7, buffer_bytes=None):
-    """A replica that has asked for a dump, and reads nothing by itself."""
     start = f"SET @slave_connect_state='{position}', @mariadb_slave_capability=4"
     with connected(primary, start, buffer_bytes=buffer_bytes) as connection:
         connection._execute_command(0x12, struct.pack("<IHI", 4, 0, server_id))
@@ -180,8 +177,6 @@ class Shortening(ReadingStage):
 
 
 class Cutting(ReadingStage):
-    """Cuts a dump off once enough of it was sent, by a reset or in order."""
-
     def __init__(self, session, is_enough, resets):
         self._socket, self._is_enough, self._resets = session.socket, is_enough, resets
 

@@ -1,27 +1,19 @@
-"""What is written shortly in a scenario is what would have been written at length."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.written import TEXT_SIZE_MAX, TIMES_MAX, repeated_groups
 
 
-def test_a_group_comes_so_many_times_with_its_number():
+def test_changes_and_texts_come_so_many_times():
+    (group,) = repeated_groups([{"changes": [{"times": 3, "delete": "t.a", "values": {"id": "{n}"}}]}])
+    assert [change["values"]["id"] for change in group["changes"]] == [1, 2, 3]
+    (group,) = repeated_groups([{"changes": [{"insert": "t.a", "values": [{"a": {"text": "ab", "times": 3}}]}]}])
+    assert group["changes"][0]["values"][0]["a"] == "ababab"
     change = {"insert": "t.a", "values": [{"id": "{n}", "note": "number {n}"}]}
     assert list(repeated_groups([{"times": 2, "first": 7, "gtid": "0-3-{n}", "changes": [change]}])) == [
         {"gtid": "0-3-7", "changes": [{"insert": "t.a", "values": [{"id": 7, "note": "number 7"}]}]},
         {"gtid": "0-3-8", "changes": [{"insert": "t.a", "values": [{"id": 8, "note": "number 8"}]}]},
     ]
-
-
-def test_a_change_comes_so_many_times_from_one_on():
-    (group,) = repeated_groups([{"changes": [{"times": 3, "delete": "t.a", "values": {"id": "{n}"}}]}])
-    assert [change["values"]["id"] for change in group["changes"]] == [1, 2, 3]
-
-
-def test_a_long_text_is_written_shortly():
-    (group,) = repeated_groups([{"changes": [{"insert": "t.a", "values": [{"a": {"text": "ab", "times": 3}}]}]}])
-    assert group["changes"][0]["values"][0]["a"] == "ababab"
 
 
 @pytest.mark.parametrize("group", [{"ddl": "DROP TABLE a"}, {"changes": "nothing"}, {"changes": [1]}, 5, "text", {}])

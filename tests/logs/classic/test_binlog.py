@@ -14,13 +14,10 @@ def test_an_encrypted_binlog_is_refused_with_advice(series):
         ClassicReader(find_series([CLASSIC / series]))
 
 
-def test_restarts_of_the_server_are_counted():
+def test_restarts_are_counted_and_reading_may_begin_in_the_middle():
     reader = ClassicReader(find_series([CLASSIC / "11.8" / "domains"]))
     assert sum(1 for _ in reader.groups()) == 155
     assert reader.restart_count == 2  # one clean, one after SIGKILL
-
-
-def test_reading_may_begin_in_the_middle_of_a_series():
     reader = ClassicReader(find_series(sorted((CLASSIC / "11.8" / "checksum-switch").glob("binlog.*"))[2:]))
     assert str(reader.initial_state) == "0-1-10"
     assert [str(group.gtid) for group in reader.groups()] == [f"0-1-{seq_no}" for seq_no in range(11, 20)]

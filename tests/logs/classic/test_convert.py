@@ -48,7 +48,6 @@ def events_by_hand(series):
 
 
 def stored_events(store, position):
-    """The events that the read side gives from a position on, cut by their size fields."""
     reader = store.groups(store.seek(position))
     while (group := reader.next_group()) is not None:
         yield group.gtid_event
@@ -230,7 +229,6 @@ def test_a_sample_made_again_as_its_row_says_is_the_same(memory_path, name):
 
 @pytest.fixture
 def imported(tmp_path, monkeypatch):
-    """What an import of files comes to: the bytes of each file, the report or the error."""
     count = 0
 
     def imported(files, *, is_fast, **options):

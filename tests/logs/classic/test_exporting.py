@@ -74,7 +74,6 @@ def test_a_file_ends_after_the_group_that_fills_it(tmp_path):
 
 
 def events_in(path):
-    """Place, size and type of each event."""
     data = path.read_bytes()
     offsets = event_offsets(data)
     return [(at, end - at, data[at + 4]) for at, end in pairwise([*offsets, len(data)])]

@@ -93,14 +93,11 @@ def test_the_head_tells_state_use_and_restart():
         assert reader.head.is_restart
 
 
-def test_a_group_knows_where_it_stands():
+def test_a_group_knows_where_it_stands_and_its_body_may_be_passed_over():
     with opened(CLASSIC / SMALL["without checksums"]) as reader:
         groups = list(reader.groups())
     assert all(before.end == after.start for before, after in pairwise(groups))
     assert {group.start.file_no for group in groups} == {0}
-
-
-def test_bodies_that_nobody_takes_are_passed_over():
     path = CLASSIC / "11.8/large-commit/binlog.000002.xz"
     with opened(path) as reader:
         assert [str(group.gtid) for group in reader.groups()] == ["0-1-4", "0-1-5", "0-1-6"]

@@ -27,7 +27,6 @@ def ready():
 
 @pytest.fixture
 def written(monkeypatch, tmp_path, ready):
-    """Every file that is written, or the error; and how many groups came by themselves."""
     alone = []
 
     def write(source, *, by_kernels, profile="classic-11.8", checksum=ChecksumAlgorithm.CRC32, size=20_000):

@@ -38,7 +38,6 @@ def disk(tmp_path):
 
 @pytest.fixture
 def writer(disk):
-    """One that has begun its first file."""
     writer = ClassicWriter(disk, CLASSIC)
     writer.begin_file(**NEAR)
     return writer

@@ -145,8 +145,6 @@ CAPTURES = ["10.11/domains", "10.11/group-commit", "11.8/ddl-trx-xa", "11.8/doma
 
 @pytest.fixture
 def found_by(tmp_path, monkeypatch):
-    """All faults, and how many groups were read."""
-
     def find(ready, jobs=1):
         monkeypatch.setattr(verifying, "kernels", ready)
         try:

@@ -54,15 +54,12 @@ def test_state_and_differential_are_those_at_the_end(tmp_path):
     assert end.differential == GtidState.parse("0-1-58,1-1-59")
 
 
-def test_a_log_that_ends_inside_a_record_cannot_be_continued(tmp_path):
+def test_a_log_that_ends_inside_a_record_or_has_no_state_cannot_be_continued(tmp_path):
     room = PAGE_SIZE - 4 - 5 - 3
     first = encode_chunk(RecordType.OOB_DATA, bytes(5) + b"x" * (room - 5), is_first=True, is_last=False)
     write_file(tmp_path, 0, [EMPTY_STATE + first])
     with pytest.raises(StoreError, match=r"^binlog-000000.ibb page 1: the log ends inside a record"):
         find_continuation(RealDisk(tmp_path))
-
-
-def test_a_file_without_state_cannot_be_continued(tmp_path):
     write_file(tmp_path, 0, [COMMIT])
     with pytest.raises((StoreError, FormatError)):
         find_continuation(RealDisk(tmp_path))

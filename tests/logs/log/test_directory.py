@@ -214,8 +214,6 @@ def paged_log(new_paged_log):
 
 @pytest.fixture
 def served(dumped):
-    """The sequence numbers a replica gets, and why it gets no more."""
-
     def read(directory):
         events, error = dumped(directory, GtidPosition())
         return [int.from_bytes(event[19:27], "little") for event in events if event[4] == EventType.GTID], error
@@ -287,7 +285,6 @@ def test_a_sound_log_passed_over_group_by_group_is_never_verified(new_log, event
 
 @pytest.fixture
 def many_files(new_log, event):
-    """Files 0 to 4 of four pages, each with some groups of one domain."""
     log, seq_no = new_log(size_pages=4), 0
     while (log.appender.file_no, log.appender.page_no) < (4, 3):
         seq_no += 1

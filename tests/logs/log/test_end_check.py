@@ -53,7 +53,6 @@ def watch_of_a_written_log(disk, clock, **known):
 
 
 def watched(disk):
-    """A directory whose files are always written somewhere, and its clock."""
     directory, clock = open_files(disk), Clock()
     disk.modified_at = lambda name: clock.now
     directory._end_watch._clock = directory._end_watch._now = clock
@@ -79,11 +78,6 @@ def test_no_writer_goes_on_in_a_file_with_a_blank_page_in_its_middle(torn_log, o
     with pytest.raises(FormatError, match="nothing was written here, but binlog-000000"):
         open_log(torn_log.disk, max_file_bytes=1 << 20)
     assert {name: torn_log.disk.files[name] for name in before} == before
-
-
-def test_verify_names_data_behind_a_blank_page(torn_log):
-    places = (f"binlog-000000.ibb page {torn_log.lost_page + more} offset 0" for more in (1, 0))
-    assert ": data behind its end at ".join(places) in map(str, verify(torn_log.disk, Totals()))
 
 
 def test_a_reader_waits_before_a_blank_page_and_is_told_of_damage_when_it_stays(torn_log):
@@ -224,12 +218,6 @@ def test_a_directory_that_is_waited_for_wakes_its_readers_to_be_told(torn_log):
     assert (grown[0], grown[-1]) == (False, True)
 
 
-def test_a_sound_end_is_an_end(long_log):
-    long_log.disk.create("binlog-000003.ibb")
-    long_log.disk.allocate("binlog-000003.ibb", 4 * PAGE_SIZE)
-    open_files(long_log.disk).check_end()
-
-
 def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "PATIENCE_S", 0.0)
     for name, data in torn_log.disk.files.items():
@@ -238,10 +226,12 @@ def test_a_batch_does_not_end_before_data_that_was_lost(torn_log, tmp_path, monk
         StrictDirectory(RealDisk(tmp_path)).end()
 
 
-def test_a_hole_in_files_that_nobody_writes_is_told_at_once_with_the_last_group_before_it(torn_log):
+def test_a_hole_that_nobody_writes_is_named_at_once_and_by_verify_with_the_last_group_before_it(torn_log):
     with pytest.raises(ChunkError, match=GAP.format(torn_log.lost_page, torn_log.lost_page + 1)) as told:
         numbers_in(open_files(torn_log.disk))
     assert [gtid for gtid, _ in torn_log.groups if f"the last group before it is {gtid}" in str(told.value)]
+    places = (f"binlog-000000.ibb page {torn_log.lost_page + more} offset 0" for more in (1, 0))
+    assert ": data behind its end at ".join(places) in map(str, verify(torn_log.disk, Totals()))
 
 
 def test_a_reader_that_stops_before_a_certain_end_is_told_at_once(torn_log):
@@ -324,13 +314,16 @@ def cut(log, pages, name=NAME):
     return log.disk
 
 
-def test_a_file_of_full_size_and_one_that_flush_has_ended_are_whole(long_log, new_log, event):
+def test_files_that_end_soundly_are_whole(long_log, new_log, event):
     assert [cut_error(long_log.disk, file_no) for file_no in range(3)] == [None] * 3
     assert len(long_log.disk.files["binlog-000001.ibb"]) == 2 * PAGE_SIZE
     assert cut_error(new_log().disk, 5) is None
     log = new_log()
     log.commit("0-1-1", event(50))
     assert cut_error(cut(log, 2), 0) is None, "its log ends before the cut"
+    long_log.disk.create("binlog-000003.ibb")
+    long_log.disk.allocate("binlog-000003.ibb", 4 * PAGE_SIZE)
+    open_files(long_log.disk).check_end()
 
 
 @pytest.mark.parametrize("size", [3 * PAGE_SIZE, 3 * PAGE_SIZE + 100, PAGE_SIZE])

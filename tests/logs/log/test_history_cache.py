@@ -15,16 +15,13 @@ def path(tmp_path):
     return tmp_path / "log"
 
 
-def test_the_writer_keeps_it_beside_the_log(path, caches):
+def test_the_writer_keeps_it_beside_the_log_and_a_reader_its_own(path, caches):
     cache = HistoryCache(path, is_written=True)
     assert list(cache.read()) == []
     cache.write(b"one")
     assert (path / CACHE_FILE).read_bytes() == b"one"
     assert list(cache.read()) == [b"one"]
     assert not caches.exists()
-
-
-def test_a_reader_keeps_its_own_and_may_take_the_writer_s(path):
     HistoryCache(path, is_written=True).write(b"of the writer")
     reader = HistoryCache(path, is_written=False)
     reader.write(b"of the reader")

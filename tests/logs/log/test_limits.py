@@ -9,6 +9,9 @@ from ibbmaster.storage.ibb.page import PAGE_SIZE
 def test_a_log_gets_what_was_asked_for():
     assert LogLimits().next_file == ((1 << 30) // PAGE_SIZE, (2 << 20) // PAGE_SIZE)
     assert LogLimits(max_file_bytes=4 * PAGE_SIZE, state_interval_bytes=PAGE_SIZE).next_file == (4, 1)
+    limits = LogLimits(oob_piece_bytes=100_000, spill_bytes=50_000)
+    assert limits.inline_size_max == 50_000
+    assert limits.piece_size_max < limits.record_size_max == 100_000
 
 
 @pytest.mark.parametrize(
@@ -41,9 +44,3 @@ def test_files_and_intervals_grow_with_the_state_and_records_stay_within_two_fil
     for _ in range(2000):
         limits.add_pair()
     assert limits.next_file[0] > pages
-
-
-def test_a_group_is_written_at_once_up_to_the_smaller_of_two_sizes():
-    limits = LogLimits(oob_piece_bytes=100_000, spill_bytes=50_000)
-    assert limits.inline_size_max == 50_000
-    assert limits.piece_size_max < limits.record_size_max == 100_000

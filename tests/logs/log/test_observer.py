@@ -58,7 +58,6 @@ class Waiting:
     has: int
 
     def groups(self):
-        """What it got: GTIDs, and the first bytes of what is in each."""
         found = []
         for event in self.dump.events:
             if event[4] == 162:
@@ -67,11 +66,6 @@ class Waiting:
             elif event[4] == 160:
                 found[-1] = found[-1][0], bytes(event[19 : 19 + CONTENT_BYTES])
         return found
-
-
-def group_places(data):
-    """Where a traditional file can be begun: at its first event, between transactions, and at its end."""
-    return [4, *(at for at in event_offsets(data) if data[at + 4] == EventType.GTID), len(data)]
 
 
 def logged(server):
@@ -199,12 +193,14 @@ class Walk:
             self.log.engine.wait_for_growth(0.0)
 
     def position(self, rng):
-        """Of any group that was logged, in GTIDs; or a file, and a place in it where an event may begin."""
         groups = self.writer.server.groups[: rng.randrange(len(self.writer.server.groups) + 1)]
         if rng.randrange(4):
             return str(GtidPosition({gtid.domain_id: gtid for gtid, _ in groups}.values()))
         number = rng.choice(list(self.writer.server.files))
-        places = group_places(self.writer.server.files[number]) if self.make is ClassicServer else [4]
+        places = [4]
+        if self.make is ClassicServer:
+            data = self.writer.server.files[number]
+            places += [*(at for at in event_offsets(data) if data[at + 4] == EventType.GTID), len(data)]
         return self.writer.path(number).name, rng.choice(places)
 
     # What must be

@@ -13,7 +13,6 @@ from ibbmaster.storage.ibb.page import PAGE_SIZE, seal_page
 
 
 def cut(data, sizes):
-    """A stream in pieces of some sizes, the last one of what is left."""
     for size in sizes:
         yield data[:size]
         data = data[size:]

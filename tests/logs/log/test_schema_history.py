@@ -29,8 +29,6 @@ CREATE, ADD = "CREATE TABLE t (a INT)", "ALTER TABLE t ADD b INT"
 
 @pytest.fixture
 def log(tmp_path):
-    """A log of statements, numbered by themselves."""
-
     class Numbered:
         path = tmp_path / "log"
         count = 0
@@ -82,8 +80,6 @@ def count_folds(monkeypatch):
 
 @pytest.fixture
 def folded(count_folds):
-    """The columns of the table, and how many groups are folded for them."""
-
     def fold(schema):
         count_folds.clear()
         return columns(schema), len(count_folds)

@@ -179,7 +179,6 @@ class LogOfVanishingDomains:
 
 
 def has_group(position, groups, index):
-    """Whether a replica at a position has a group, by its place among all groups of its domain."""
     reached = position.get(groups[index][1].domain_id)
     return reached is not None and any(later == reached for _, later in groups[index:])
 

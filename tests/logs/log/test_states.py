@@ -44,11 +44,8 @@ def test_a_file_begins_where_the_groups_before_it_end(begins, state, base, is_so
             check_continuation(*arguments, base=GtidState(gtids(base)))
 
 
-def test_pairs_may_be_missing_where_not_all_was_read():
+def test_pairs_may_be_missing_where_not_all_was_read_and_differentials_stand_on_page_1():
     check_continuation(gtids("0-2-7"), GtidState(gtids("0-1-5")), HERE, base=GtidState(), is_complete=False)
-
-
-def test_a_differential_state_stands_on_that_of_page_1():
     base = GtidState(gtids("0-1-5,1-1-1"))
     found = state_at(base, GtidStateRecord(gtids=gtids("0-2-9"), xa_file_no=None))
     assert (str(found), str(base)) == ("0-1-5,0-2-9,1-1-1", "0-1-5,1-1-1")

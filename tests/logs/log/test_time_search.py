@@ -23,8 +23,6 @@ LOGS = ("ibb/domains", "ibb-mariadb/mixed", *TRADITIONAL)
 
 
 class TimedLog:
-    """A log in memory with a group for each time, in two domains, over several files."""
-
     def __init__(self, new_log, event, times, *, numbers_max=1 << 30):
         """Numbers begin anew after `numbers_max`, as without gtid_strict_mode."""
         self.times = times
@@ -59,18 +57,15 @@ def test_each_time_is_found_at_its_first_group(timed_log):
         assert log.number_of(time) == next(n for n, one in enumerate(log.times) if one >= time)
 
 
-def test_the_state_before_a_group_is_that_of_its_place_also_where_its_number_is_given_again(timed_log):
-    log = timed_log([BEGIN + number for number in range(900)], numbers_max=300)
-    for number in (1, 150, 299):
-        assert log.number_of(BEGIN + number) == number
-
-
-def test_few_places_are_looked_at(timed_log):
+def test_few_places_are_looked_at_and_a_number_given_again_has_the_state_of_its_place(timed_log):
     log = timed_log([BEGIN + number for number in range(1500)])
     for time in (BEGIN, BEGIN + 700, BEGIN + 1499, BEGIN + 9999):
         found = find_time(log.engine, time)
         assert len(found.steps) <= 2 + math.log2(len(log.engine.files())) + math.log2(16)
         assert not found.sets_back
+    log = timed_log([BEGIN + number for number in range(900)], numbers_max=300)
+    for number in (1, 150, 299):
+        assert log.number_of(BEGIN + number) == number
 
 
 def test_groups_of_long_statements_lead_no_search_astray(timed_log):
@@ -201,12 +196,9 @@ def test_what_is_no_time_is_refused(text):
         parse_time("--until", text)
 
 
-def test_a_time_is_told_from_a_position_by_its_colons():
+def test_a_time_is_told_from_a_position_and_one_that_no_calendar_has_is_a_number():
     assert time_search.is_time("2026-11-20 14:03")
     assert not time_search.is_time("0-1-7,1-1-9")
     assert time_search.is_date("2026-11-20")
     assert not time_search.is_date("0-1-7")
-
-
-def test_a_moment_that_no_calendar_has_is_shown_as_a_number():
     assert shown_time(1e30, parse_time("--after", "2026-11-20 14:03Z")) == "1e+30 s since 1970"

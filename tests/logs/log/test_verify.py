@@ -48,10 +48,14 @@ def change(disk, file_no, page_no, page_offset, data, *, sealed=True):
         file[start : start + PAGE_SIZE] = sealed_page(file[start : start + PAGE_SIZE])
 
 
-def test_a_sound_directory_has_no_faults_and_is_counted(long_log):
+def test_a_sound_directory_is_counted_and_a_reference_to_something_else_is_named(long_log):
     totals = Totals()
     assert list(verify(long_log.disk, totals)) == []
     assert (totals.files, totals.groups, totals.oob_records) == (3, 5, 3)
+    wrong = LogPosition(0, PAGE_SIZE + 5)
+    header = encode_commit_header(CommitHeader(streams=(OobStream(node_count=1, first=wrong, last=wrong),)))
+    long_log.append(RecordType.COMMIT, header + long_log.groups[0][1][:38], Gtid.parse("0-1-5"))
+    assert any("an out-of-band reference to something else" in fault for fault in faults(long_log.disk))
 
 
 def test_a_flipped_bit_is_found_and_the_pages_behind_it_are_still_read(long_log):
@@ -91,13 +95,6 @@ def test_a_state_that_contradicts_the_groups_is_named(long_log, file_no, page_no
     assert faults(long_log.disk) == [f"binlog-00000{file_no}.ibb page {page_no} offset 0: {problem}"]
 
 
-def test_a_reference_to_something_else_is_named(long_log):
-    wrong = LogPosition(0, PAGE_SIZE + 5)
-    header = encode_commit_header(CommitHeader(streams=(OobStream(node_count=1, first=wrong, last=wrong),)))
-    long_log.append(RecordType.COMMIT, header + long_log.groups[0][1][:38], Gtid.parse("0-1-5"))
-    assert any("an out-of-band reference to something else" in fault for fault in faults(long_log.disk))
-
-
 ONE, TWO = "binlog-000001.ibb", "binlog-000002.ibb"
 WRONG_FILES = {
     "missing in the middle": (lambda files: files.pop(ONE), f"{ONE} is missing before {TWO}"),
@@ -132,14 +129,11 @@ def test_a_file_of_another_server_with_the_same_groups_is_named_by_its_lsn(long_
     ]
 
 
-def test_a_log_that_ends_inside_a_record_is_named(new_log, event):
+def test_a_log_that_ends_inside_a_record_is_named_and_long_state_records_are_no_fault(new_log, event):
     log = new_log()
     log.commit("0-1-1", event(40_000))
     log.disk.truncate("binlog-000000.ibb", 3 * PAGE_SIZE)
     assert any("the log ends inside this record" in fault for fault in faults(log.disk))
-
-
-def test_long_state_records_inside_other_records_are_no_fault(new_log, event):
     log = new_log(size_pages=8, interval_pages=1)
     for domain_id in range(3000):  # the state needs several chunks
         log.commit(f"{domain_id}-4294967295-18446744073709551615", event(20))
@@ -237,9 +231,12 @@ def faults_of(disk):
     return found
 
 
-def test_the_log_has_groups_that_end_at_page_borders(paged_log):
+def test_groups_that_end_at_page_borders_are_sound_and_an_older_image_of_a_page_is_damage(paged_log):
     assert faults_of(paged_log.disk) == []
     assert all(paged_log.page(page_no)[0] in (0x41, 0x42) for page_no in range(1, 20))
+    page = paged_log.page(5)
+    paged_log.put(5, sealed_page(page[: page.index(b"\x41", 9000)]))
+    assert any("data behind its end" in str(fault) and fault.is_damage for fault in faults_of(paged_log.disk))
 
 
 @pytest.mark.parametrize(("wrong", "place"), [(3, 5), (5, 3), (4, 6), (12, 10)], ids=lambda page_no: f"page {page_no}")
@@ -281,12 +278,6 @@ def test_another_page_is_damage(paged_log, wrong, place, said):
     assert any(re.search(said, line) for line in found), found
 
 
-def test_an_older_image_of_a_page_is_damage(paged_log):
-    page = paged_log.page(5)
-    paged_log.put(5, sealed_page(page[: page.index(b"\x41", 9000)]))
-    assert any("data behind its end" in str(fault) and fault.is_damage for fault in faults_of(paged_log.disk))
-
-
 def test_a_log_of_a_primary_that_lets_numbers_go_back_is_sound(new_log, event):
     log = new_log(size_pages=8, interval_pages=2)
     for seq_no in (1, 2, 2, 1, 5, 3, 4, 5, 5, 6):
@@ -300,16 +291,13 @@ def test_a_log_of_a_primary_that_lets_numbers_go_back_is_sound(new_log, event):
     assert named == ["0-1-2", "0-1-1", "0-1-3", "0-1-5"]
 
 
-def test_many_numbers_that_go_back_are_named_and_the_rest_counted(new_log, event):
+def test_numbers_that_go_back_are_named_or_counted_and_those_of_others_are_no_neighbours(new_log, event):
     log = new_log(size_pages=100, interval_pages=0)
     for _ in range(30):
         log.commit_all((3, 2, 1), event(30))
     found = [str(fault) for fault in faults_of(log.disk)]
     assert len(found) == NAMED_MAX + 1
     assert found[-1] == "note: binlog-000000.ibb: 40 more groups come behind higher numbers"
-
-
-def test_numbers_of_different_servers_and_domains_are_no_neighbours(new_log, event):
     log = new_log()
     for gtid in ("0-1-5", "0-2-3", "1-1-1", "0-2-4", "0-1-6", "1-2-1"):
         log.commit(gtid, event(50))

@@ -183,21 +183,15 @@ def test_a_client_gets_each_group_in_its_time(pace, pytestconfig):
         wanted = (rounds * length - 1) / pace
         with ibbmaster.serve(recording, tls="off", at_end="close") as primary:
             begun = time.monotonic()
-            came = arrivals(primary.port)
+            connection, came = ask_for_dump(primary.port), []
+            while (payload := connection._read_packet().get_all_data())[0] == 0:
+                if payload[5] == EventType.GTID:
+                    came.append((time.monotonic(), int.from_bytes(payload[1:5], "little")))
+            connection._force_close()
     assert len(came) == rounds * len(recorded)
     for number, (moment, timestamp) in enumerate(came):
         assert moment - begun >= (timestamp - recorded[0][0]) / pace - 0.01, number
     assert came[-1][0] - begun <= wanted * 1.05 + LATE_S
-
-
-def arrivals(port):
-    """When the head of each group came, and the time that it says."""
-    connection, found = ask_for_dump(port), []
-    while (payload := connection._read_packet().get_all_data())[0] == 0:
-        if payload[5] == EventType.GTID:
-            found.append((time.monotonic(), int.from_bytes(payload[1:5], "little")))
-    connection._force_close()
-    return found
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,6 @@ def test_stages_chosen_at_random_give_a_valid_log_with_the_gtids_of_the_input(na
 
 
 def choices(name, gtids, begin, end, rng):
-    """Options of stages that compose in any order."""
     return [
         {"after": str(state_after(name, begin).position())} if begin else {"kinds": "rows"},
         {"until": str(state_after(name, end).position())} if end < len(gtids) else {"kinds": list(KINDS)},

@@ -18,9 +18,13 @@ from tests.machinery.tables import rows_of
 TYPES = FIXTURES / "ibb" / "types"
 
 
-def test_without_options_nothing_is_given():
+def test_no_options_are_no_stages_and_what_is_none_is_refused():
     assert given_stages({name: option.default for name, option, *_ in stage_options()}) == {}
     assert given_stages({"only": "a.b", "port": 7}) == {"only": "a.b"}
+    with pytest.raises(GtidError):
+        check_stages({"until": "yesterdays"})
+    with pytest.raises(TypeError, match="there is no stage 'upto'"):
+        check_stages({"upto": "0-1-1"})
 
 
 @pytest.mark.parametrize(
@@ -46,13 +50,6 @@ REFUSED = rows_of(__file__, "refused")
 def test_what_a_log_does_not_have_or_would_make_two_of_one_is_refused(name, options, error, problem):
     with ibbmaster.open(FIXTURES / name) as log, pytest.raises(getattr(errors, error), match=problem):
         log.through(**json.loads(options))
-
-
-def test_a_position_that_is_none_is_refused_and_so_is_an_unknown_stage():
-    with pytest.raises(GtidError):
-        check_stages({"until": "yesterdays"})
-    with pytest.raises(TypeError, match="there is no stage 'upto'"):
-        check_stages({"upto": "0-1-1"})
 
 
 @pytest.mark.parametrize("only", ["s.t,s.u", ["s.t", "s.u"], " s.t , s.u "])
@@ -81,7 +78,6 @@ def test_a_day_that_reads_as_a_gtid_is_named():
 
 @pytest.fixture
 def two_servers(tmp_path):
-    """A domain in which two servers logged, with a number left out."""
     with closing(RealDisk(tmp_path)) as disk, BinlogWriter(disk, max_file_bytes=1 << 20, is_sparse=True) as writer:
         for text in ("0-1-1", "0-2-2", "0-1-4", "0-2-5"):
             gtid = Gtid.parse(text)

@@ -58,14 +58,11 @@ def test_a_table_map_has_the_new_names_and_its_own_columns(known, old, new):
     assert rest == [rows(1, ends=True), XID]
 
 
-def test_a_name_that_is_taken_is_refused():
+def test_a_name_that_is_taken_is_refused_but_two_may_change():
     with pytest.raises(StageError, match="database stage is in the log, and another one is to be called so"):
         through(NameChange(SHOP), group_of(table_map(1, "stage.orders"), XID))
     with pytest.raises(NotUnderstoodError, match=r"table stage\.sales is in the log"):
         ORDERS.table(TableName("stage", "sales"))
-
-
-def test_two_may_change_their_names():
     swap = names("a=b", "b=a")
     assert swap.table(TableName("a", "t")) == TableName("b", "t")
     assert swap.table(TableName("b", "t")) == TableName("a", "t")
@@ -110,16 +107,13 @@ def test_a_name_before_that_of_the_file_cannot_change():
         through(NameChange(ORDERS), group_of(event, XID))
 
 
-def test_a_text_in_another_character_set_keeps_it():
+def test_a_text_in_another_character_set_keeps_it_and_a_name_that_is_too_long_is_an_error():
     status = b"\x04" + bytes([8, 0, 8, 0, 8, 0])  # latin1
     text = "INSERT INTO shop.t VALUES ('é')".encode("latin1")
     value = Query(thread_id=1, seconds=0, error_code=0, status=status, database=b"", text=text)
     found = decode_query(through(NameChange(SHOP), group_of(encode_query(value, server_id=1), XID))[1])
     assert found.text == text.replace(b"shop", b"`stage`")
     assert found.status == status
-
-
-def test_a_name_that_is_too_long_is_an_error():
     with pytest.raises(EventError, match="a name of 300 bytes"):
         through(NameChange(names(f"shop={'x' * 300}")), group_of(table_map(1, "shop.orders"), XID))
 

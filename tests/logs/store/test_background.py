@@ -29,14 +29,11 @@ def test_what_was_fed_becomes_durable_and_reaches_the_files():
     assert BinlogStore(SimulatedDisk(disk.files()), OPTIONS).replayed_records == 0
 
 
-def test_the_file_after_the_active_one_is_made_before_it_is_needed():
+def test_the_next_file_is_made_before_it_is_needed_and_old_files_are_purged():
     with BinlogStore(SimulatedDisk(), OPTIONS) as store, Background(store, period_s=0.02):
         until(lambda: len(store.files()) == 2)
         feed(store, [1], 8 * PAGE_SIZE)
         until(lambda: len(store.files()) == 3)
-
-
-def test_old_files_are_purged():
     options = StoreOptions(max_file_bytes=8 * PAGE_SIZE, max_total_bytes=32 * PAGE_SIZE, replicas_needed_for_purge=0)
     with BinlogStore(SimulatedDisk(), options) as store, Background(store, period_s=0.02):
         feed(store, range(1, 100), 9000)

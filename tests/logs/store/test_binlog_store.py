@@ -35,7 +35,6 @@ def begin(store, size=100):
 
 
 def read(store, position=""):
-    """(GTID, bytes) of each group behind a position in domain 0."""
     found = take(store.groups(store.seek(GtidPosition.parse(position))))
     names = [name for name, _ in found]
     return found[names.index(position) + 1 :] if position in names else found
@@ -50,7 +49,6 @@ def gtids(store, position=""):
 
 
 def purge_all(store):
-    """Remove every file but the active one, if all may go; how many went."""
     result = store.purge(PurgeRequest(to_file_no=int(store.status().active_file[7:13])))
     assert result.kept is None
     return len(result.file_nos)

@@ -12,7 +12,6 @@ from tests.machinery.disk import MemoryDisk
 
 
 def read_whole(disk):
-    """Every group from the first, by the way a server takes; and the error that ended it."""
     groups = []
     try:
         directory = BinlogDirectory(disk)

@@ -11,8 +11,6 @@ from tests.machinery.stores import new_store
 
 
 class Works:
-    """Works that begin when they are called, and end when the test lets them."""
-
     def __init__(self):
         self.may_end = threading.Semaphore(0)
         self.begun = threading.Semaphore(0)

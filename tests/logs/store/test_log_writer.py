@@ -38,7 +38,6 @@ class LongWayStore(BinlogStore):
 
 
 def left_by(store, disk):
-    """All that a commit changes, on the disk and in memory."""
     writer = store._writer
     return {
         "written": disk.files(),

@@ -276,12 +276,10 @@ class Life:
         return int(self.store.status().active_file[7:13])
 
     def held(self):
-        """The file that each of those needs who hold one."""
         holders = (*self.open.values(), *self.prepared.values(), *self.readers)
         return [self.active(), *(found.file_no for found in holders)]
 
     def references(self, number):
-        """What the header of a file names; nothing while the file was not begun."""
         header = self.disk.files()[file_name(number)][:64]
         return () if not any(header) else [at for at in struct.unpack_from("<QQ", header, 48) if at != 2**64 - 1]
 

@@ -65,14 +65,6 @@ def test_whatever_state_the_files_are_in_that_the_redo_log_covers_the_log_is_who
         assert numbers_in(store) == list(range(1, 31)), (name, sector)
 
 
-def test_a_damaged_page_in_the_middle_is_found_by_the_reader_that_reaches_it(closed):
-    store, _ = start(flipped(closed, "binlog-000000.ibb", 3 * PAGE_SIZE + 100))
-    reader = store.groups(store.seek(GtidPosition()))
-    with pytest.raises(FormatError, match=r"binlog-000000\.ibb page 3"):
-        numbers_of(reader)
-    assert store.groups(store.seek(GtidPosition.parse("0-1-20"))).next_group() is not None
-
-
 def test_a_damaged_last_page_is_refused_nothing_is_cut_and_what_is_before_it_can_be_read(closed):
     name = "binlog-000002.ibb"
     last = last_page_no(closed[name])
@@ -119,9 +111,19 @@ def test_a_missing_newest_file_is_refused_as_the_state_would_go_back(closed):
         start(without(of_whole_records, *newest))
 
 
-def test_missing_oldest_files_are_purged_files(closed):
+def test_a_start_takes_purged_files_stray_names_and_damage_that_only_a_reader_reaches(closed):
     store, _ = start(without(closed, "binlog-000000.ibb"))
     assert numbers_in(store)[-1] == 30
+    store, _ = start(flipped(closed, "binlog-000000.ibb", 3 * PAGE_SIZE + 100))
+    reader = store.groups(store.seek(GtidPosition()))
+    with pytest.raises(FormatError, match=r"binlog-000000\.ibb page 3"):
+        numbers_of(reader)
+    assert store.groups(store.seek(GtidPosition.parse("0-1-20"))).next_group() is not None
+    stray = {"binlog-1.ibb": b"x", "binlog-000001.ibb.bak": b"y", "binlog-99999999999999999999.ibb": b"z", "notes": b""}
+    store, disk = start({**closed, **stray})
+    assert numbers_in(store) == list(range(1, 31))
+    store.close()
+    assert {name: disk.files()[name] for name in stray} == stray
 
 
 # As mysql-test/suite/binlog_in_engine/recovery_no_prealloc.test
@@ -140,14 +142,6 @@ def test_a_page_with_a_right_checksum_and_other_content_is_not_what_the_redo_log
     data[last * PAGE_SIZE : (last + 1) * PAGE_SIZE] = page  # an acknowledged tail, gone without a trace
     with pytest.raises(IbbMasterError, match="binlog-000002"):
         start({**closed, name: bytes(data)})
-
-
-def test_stray_names_are_left_alone(closed):
-    stray = {"binlog-1.ibb": b"x", "binlog-000001.ibb.bak": b"y", "binlog-99999999999999999999.ibb": b"z", "notes": b""}
-    store, disk = start({**closed, **stray})
-    assert numbers_in(store) == list(range(1, 31))
-    store.close()
-    assert {name: disk.files()[name] for name in stray} == stray
 
 
 def test_groups_behind_a_flush_are_recovered_before_any_checkpoint(monkeypatch):

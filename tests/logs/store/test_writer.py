@@ -48,7 +48,6 @@ def read_groups(directory, state=GtidState()):  # noqa: B008
 
 
 def check(directory, logged):
-    """What another reader finds, by which the log is sound: it holds these groups and no others."""
     found = check_log(bytes_at(directory))
     assert [Gtid(domain_id=d, server_id=s, seq_no=n) for d, s, n in (group.gtid for group in found.groups)] == logged
     return found
@@ -115,7 +114,6 @@ class Feeder:
         self._seq_no = 0
 
     def body(self):
-        """One event, cut somewhere."""
         size = self.rng.choice([0, 10, 200, 900, 5000, 16000, 33000, 70000]) + self.rng.randrange(100)
         cuts = sorted(self.rng.randrange(size + 1) for _ in range(self.rng.randrange(4)))
         data = struct.pack("<IBIIIH", 1, 16, 1, 19 + size, 0, 0) + self.rng.randbytes(size)
@@ -341,7 +339,6 @@ class TracedDisk(RealDisk):
 
     @property
     def writes(self):
-        """First page and number of pages of each write."""
         changes = ((given[0] // PAGE_SIZE, given[1] // PAGE_SIZE) for verb, _, *given in self.trace if verb == "write")
         return list(changes)
 
@@ -431,14 +428,6 @@ def test_a_writer_that_failed_says_so(tmp_path):
     writer.close()
 
 
-def test_a_closed_writer_takes_nothing(tmp_path):
-    writer = BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN)
-    writer.close()
-    writer.close()
-    with pytest.raises(StoreError, match="closed"):
-        writer.write_group(*new_group(1))
-
-
 def test_a_sparse_file_takes_no_room_before_it_is_filled(tmp_path):
     with BinlogWriter(RealDisk(tmp_path), max_file_bytes=1 << 28, is_sparse=True):
         pass
@@ -447,10 +436,15 @@ def test_a_sparse_file_takes_no_room_before_it_is_filled(tmp_path):
         assert path.stat().st_blocks * 512 < 1 << 20
 
 
-def test_a_size_the_format_does_not_allow_is_refused_before_a_file_is_made(tmp_path):
+def test_a_size_the_format_does_not_allow_makes_no_file_and_a_closed_writer_takes_nothing(tmp_path):
     with pytest.raises(ConfigurationError):
         BinlogWriter(RealDisk(tmp_path), state_interval_bytes=3 * PAGE_SIZE)
     assert not list(tmp_path.iterdir())
+    writer = BinlogWriter(RealDisk(tmp_path), max_file_bytes=FILE_BYTES_MIN)
+    writer.close()
+    writer.close()
+    with pytest.raises(StoreError, match="closed"):
+        writer.write_group(*new_group(1))
 
 
 @pytest.fixture

@@ -1,5 +1,3 @@
-"""Whether bytes are all zero, in each kind of buffer."""
-
 import pytest
 
 from ibbmaster.storage.codec.buffer import is_zero

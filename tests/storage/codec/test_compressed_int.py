@@ -1,5 +1,3 @@
-"""Compressed integers, against the examples of the format."""
-
 import pytest
 
 from ibbmaster.storage.codec.compressed_int import decode, encode

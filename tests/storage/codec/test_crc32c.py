@@ -1,5 +1,3 @@
-"""CRC-32C: published values, and two implementations that agree."""
-
 import random
 
 import pytest

@@ -1,5 +1,3 @@
-"""Length-encoded integers and strings of the client protocol."""
-
 import pytest
 
 from ibbmaster.storage.codec.lenenc import decode_bytes, decode_int, encode_bytes, encode_int

@@ -1,5 +1,3 @@
-"""Text from outside cannot change a terminal."""
-
 import pytest
 
 from ibbmaster.storage.codec.printable import printable

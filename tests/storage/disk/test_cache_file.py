@@ -10,12 +10,15 @@ def cache(tmp_path):
     return CacheFile(tmp_path / "some.cache", size_max=100)
 
 
-def test_what_was_written_is_read(cache):
+def test_what_was_written_is_read_unless_others_can_write_there(cache):
     assert cache.read() is None
     assert cache.write(b"one")
     assert cache.write(b"two")
     assert cache.read() == b"two"
     assert [path.name for path in cache.path.parent.iterdir()] == ["some.cache"]
+    cache.write(b"one")
+    cache.path.parent.chmod(0o777)
+    assert cache.read() is None
 
 
 def test_what_is_no_plain_file_or_too_large_is_not_there(cache):
@@ -40,7 +43,6 @@ def test_where_nothing_can_be_written_nothing_is(tmp_path):
 
 @pytest.fixture
 def of_user(tmp_path):
-    """One of three files at most."""
     return CacheFile(tmp_path / "caches" / "kind" / "some.cache", size_max=100, count_max=3)
 
 
@@ -66,12 +68,6 @@ def test_what_others_can_write_is_not_there_and_that_is_said_once(cache, of_user
         caplog.clear()
         assert file.write(b"two")  # in its place
         assert file.read() == b"two"
-
-
-def test_in_a_directory_that_others_can_write_there_is_none(cache):
-    cache.write(b"one")
-    cache.path.parent.chmod(0o777)
-    assert cache.read() is None
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")

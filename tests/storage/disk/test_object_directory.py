@@ -11,7 +11,6 @@ SIZE = 40 * BLOCK_SIZE + 1234
 
 @pytest.fixture
 def stored(object_store):
-    """A directory with one object, its bytes, and the requests for them."""
     data = random.Random(1).randbytes(SIZE)
     url = object_store.new_place()
     object_store.put(f"{url}/one", data)
@@ -52,14 +51,6 @@ def test_a_file_that_is_read_in_order_takes_few_requests(stored):
     assert len(ranges_of(store)) == 4  # 1, 3, 12 blocks and the rest
 
 
-def test_a_large_read_is_made_of_bounded_requests(stored, monkeypatch):
-    directory, data, store = stored
-    monkeypatch.setattr(object_directory, "AHEAD_BLOCKS_MAX", 10)
-    assert directory.read("one", 0, SIZE) == data
-    assert len(ranges_of(store)) == 5
-    assert AHEAD_BLOCKS_MAX * BLOCK_SIZE == 8 << 20
-
-
 def test_what_is_expected_is_fetched_at_the_same_time(stored):
     directory, data, store = stored
     offsets = [BLOCK_SIZE * number for number in range(0, 40, 5)]
@@ -78,14 +69,6 @@ def test_what_is_cached_is_given_without_a_request(stored):
     assert directory.read_into("one", 8, target, only_cached=True) == 100
     assert target == data[8:108]
     assert store.requests == []
-
-
-def test_the_cache_forgets_what_was_used_first():
-    cache = RangeCache(3)
-    for number in range(4):
-        cache.put(("u", "n", None, number), bytes(100))
-        cache.get(("u", "n", None, 0))
-    assert [cache.has(("u", "n", None, number)) for number in range(4)] == [True, False, True, True]
 
 
 def test_a_file_that_was_uploaded_anew_and_longer_is_read_on(stored):
@@ -125,14 +108,24 @@ def test_files_that_came_later_are_seen(stored, monkeypatch):
         directory.list()
 
 
-def test_an_empty_place_is_no_directory(object_store):
+def test_an_empty_place_is_no_directory_and_the_cache_forgets_what_was_used_first(object_store):
     directory = ObjectDirectory(object_store.new_place())
     for ask in (directory.list, lambda: directory.read("one", 0, 1)):
         with pytest.raises(MissingFileError, match="no such file or directory"):
             ask()
+    cache = RangeCache(3)
+    for number in range(4):
+        cache.put(("u", "n", None, number), bytes(100))
+        cache.get(("u", "n", None, 0))
+    assert [cache.has(("u", "n", None, number)) for number in range(4)] == [True, False, True, True]
 
 
-def test_nobody_waits_longer_than_asked(stored):
+def test_a_large_read_is_made_of_bounded_requests_and_nobody_waits_longer_than_asked(stored, monkeypatch):
     directory, _, _ = stored
     assert not directory.watch().wait(0.0)
     assert directory.wait(object_directory.POLL_PERIOD_S)
+    directory, data, store = stored
+    monkeypatch.setattr(object_directory, "AHEAD_BLOCKS_MAX", 10)
+    assert directory.read("one", 0, SIZE) == data
+    assert len(ranges_of(store)) == 5
+    assert AHEAD_BLOCKS_MAX * BLOCK_SIZE == 8 << 20

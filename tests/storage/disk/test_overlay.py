@@ -53,15 +53,12 @@ def test_a_buffer_is_filled_from_what_was_changed():
     assert overlay.read_into("a", 1, memoryview(target)) == 5
 
 
-def test_it_tells_which_pages_are_its_own():
+def test_it_knows_its_own_pages_and_may_begin_empty():
     overlay = OverlayDisk(MemoryDisk(FILES))
     overlay.write("a", PAGE_SIZE - 1, b"xy")
     assert (overlay.changed_files, overlay.changed_pages("a"), overlay.changed_pages("b")) == (["a"], [0, 1], [])
     overlay.truncate("a", PAGE_SIZE)
     assert overlay.changed_pages("a") == [0]
-
-
-def test_nothing_below_is_seen_where_it_begins_empty():
     overlay = OverlayDisk(MemoryDisk(FILES), is_empty=True)
     assert overlay.list() == []
     with pytest.raises(MissingFileError, match="a: no such file"):

@@ -19,7 +19,6 @@ TRADITIONAL = FIXTURES / "classic" / "11.8" / "domains"
 
 @pytest.fixture(params=[PAGED, TRADITIONAL], ids=["paged", "traditional"])
 def copied(request, object_store):
-    """A log in a directory, and the URL of its copy."""
     return request.param, object_store.copy(request.param)
 
 
@@ -81,7 +80,6 @@ def test_a_command_gives_the_same_of_both(copied, run, command, kernels, monkeyp
 
 
 def _without_sizes(text):
-    """A report without what depends on where the files are."""
     return {name: value for name, value in json.loads(text).items() if name not in ("stored_bytes", "seconds")}
 
 

@@ -34,7 +34,7 @@ def test_it_gives_what_it_took_as_one_buffer():
     assert (whole[7], whole[5:9]) == (b"".join(pieces)[7], b"".join(pieces)[5:9])
 
 
-def test_a_disk_without_room_is_an_error_that_says_where(monkeypatch):
+def test_a_disk_without_room_or_directory_is_an_error_that_says_where(monkeypatch):
     class Full:
         def write(self, data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -43,9 +43,6 @@ def test_a_disk_without_room_is_an_error_that_says_where(monkeypatch):
     monkeypatch.setattr(spool, "_file", Full())
     with pytest.raises(StoreError, match=r"No space left on device behind 0 bytes of a temporary file \(TMPDIR"):
         spool.write(b"x")
-
-
-def test_no_directory_for_temporary_files_is_an_error(monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", "/no/such/directory")
     with pytest.raises(StoreError, match="a temporary file is needed: No such file or directory"):
         Spool()

@@ -18,7 +18,6 @@ PAGED = FIXTURES / "ibb" / "xa-and-ddl"
 
 @pytest.fixture
 def made(tmp_path):
-    """A directory with three files, one of them in a directory of its own."""
     directory = tmp_path / "made"
     (directory / "sub").mkdir(parents=True)
     (directory / "_SUCCESS").touch()
@@ -41,12 +40,17 @@ def test_a_directory_is_uploaded_whole_its_mark_at_last(object_store, made):
     assert (place(url) / "sub" / "other").read_bytes() == b"other"
 
 
-def test_what_is_there_is_never_overwritten(object_store, made):
+def test_what_is_there_or_was_killed_is_named_and_never_overwritten(object_store, made):
     url = object_store.new_place()
     object_store.put(f"{url}/older", b"1")
     with pytest.raises(StoreError, match=r" is not empty, it holds older: give another prefix$"):
         upload(made, place(url))
     assert names_at(object_store, url) == ["older"]
+    object_store.put(f"{url}/{CLAIM}", b"{}")
+    with pytest.raises(
+        StoreError, match=r"was killed \(_ibbmaster-upload.json is there\): if none is running, remove all"
+    ):
+        upload(made, place(url))
 
 
 def test_of_two_uploads_one_is_refused(object_store, made, monkeypatch):
@@ -64,15 +68,6 @@ def test_of_two_uploads_one_is_refused(object_store, made, monkeypatch):
         upload(made, place(url))
     assert names_at(object_store, url) == ["sub/other"]
     assert (place(url) / "sub" / "other").read_bytes() == b"of another"
-
-
-def test_an_upload_that_was_killed_is_named(object_store, made):
-    url = object_store.new_place()
-    object_store.put(f"{url}/{CLAIM}", b"{}")
-    with pytest.raises(
-        StoreError, match=r"was killed \(_ibbmaster-upload.json is there\): if none is running, remove all"
-    ):
-        upload(made, place(url))
 
 
 def test_an_upload_that_fails_leaves_nothing(object_store, made):

@@ -47,11 +47,14 @@ def test_what_was_written_between_two_waits_is_told_once_at_the_next(directory):
     assert not watched.wait(0)
 
 
-def test_reading_is_no_change(directory):
+def test_reading_is_no_change_and_the_descriptor_is_given_back(directory):
     watched = DirectoryWatch(directory)
     assert (directory / "there").read_bytes()
     assert list(directory.iterdir())
     assert not watched.wait(0)
+    watched.close()
+    watched.close()
+    assert watched.wait(LONG_S)  # time to look: nobody tells any longer
 
 
 @pytest.mark.parametrize("reason", ["NFS file system", "Too many open files"])
@@ -80,13 +83,6 @@ def test_a_network_file_system_is_known_by_its_type_and_what_is_not_there_is_loo
 
     monkeypatch.setattr(watch.ctypes, "CDLL", lambda *_, **__: Libc())
     assert DirectoryWatch(directory).why_polled == "NFS file system"
-
-
-def test_it_gives_its_descriptor_back(directory):
-    watched = DirectoryWatch(directory)
-    watched.close()
-    watched.close()
-    assert watched.wait(LONG_S)  # time to look: nobody tells any longer
 
 
 def test_the_first_notices_come_at_once_and_those_of_a_busy_writer_with_a_gap(directory, monkeypatch):

@@ -9,8 +9,6 @@ from tests.machinery.disk import MemoryDisk
 
 
 class GatedDisk(MemoryDisk):
-    """Its writes wait for a gate, and it notes what it was asked for."""
-
     def __init__(self):
         super().__init__({"a": b""})
         self.gate = threading.Event()

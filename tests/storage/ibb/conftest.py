@@ -43,7 +43,6 @@ def mariadb_chunks(mariadb_files):
 
 @pytest.fixture(scope="session")
 def mariadb_records(mariadb_chunks):
-    """The data of each record that lies in one chunk, by record type."""
     found = {}
     for type_byte, data in mariadb_chunks:
         if type_byte & 0xC0 == 0x40:

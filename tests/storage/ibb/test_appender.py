@@ -22,8 +22,6 @@ QUERY_EVENT = bytes.fromhex(
 
 
 class Log:
-    """An appender and the files it fills, four pages each."""
-
     def __init__(self, *, interval_pages, start_lsns=None):
         self.disk = MemoryDisk()
         self.open_since: int | None = None
@@ -173,16 +171,13 @@ def test_a_flush_of_a_file_that_is_exactly_full_cuts_and_writes_nothing():
     assert log.position == (1, 1, 5)
 
 
-def test_no_state_record_stands_on_the_last_page_of_a_file():
+def test_states_stand_in_front_of_the_last_page_and_count_the_gtid_of_the_record_around_them():
     log = Log(interval_pages=1)
     log.append(RecordType.COMMIT, bytes(50_000))
     assert [place for place in chunks(log.disk, 0) if place[2] & 0x3F == RecordType.GTID_STATE] == [
         (1, 0, 0x42, 2),
         (2, 0, 0x42, 2),
     ]
-
-
-def test_a_state_inside_a_commit_record_counts_its_gtid_and_one_before_it_does_not():
     log = Log(interval_pages=1)
     log.append(RecordType.COMMIT, b"\0" + bytes(20_000), "0-1-5")
     page = bytes(log.disk.files["binlog-000000.ibb"][2 * PAGE_SIZE :][:8])

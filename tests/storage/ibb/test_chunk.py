@@ -46,19 +46,16 @@ def test_the_chunks_of_mariadbs_pages_are_found_and_encoded_again(mariadb_files,
     assert again == mariadb_chunks
 
 
-def test_a_page_ends_where_no_chunk_fits_behind_a_filler_and_at_what_was_never_written():
-    assert found(on_page(b""), 0) is ChunkEnd.NO_DATA
-    assert found(on_page(b"\xff"), 0) is ChunkEnd.PAGE_FULL
-    assert found(on_page(b"\x41\x01\0a", DATA_SIZE - 3), DATA_SIZE - 3) is ChunkEnd.PAGE_FULL
-    assert found(on_page(b"\x41\x01\0a", DATA_SIZE - 4), DATA_SIZE - 4).data == b"a"
-
-
-def test_a_chunk_may_fill_its_page_and_not_a_byte_more():
+def test_a_chunk_may_fill_its_page_and_a_page_ends_where_none_fits():
     page = on_page(encode_chunk(RecordType.COMMIT, b"x" * CHUNK_DATA_MAX, is_first=True, is_last=True))
     assert found(page).end_offset == DATA_SIZE
 
     with pytest.raises(ChunkError, match="page 5 offset 1: 16377 data bytes leave the page, which has room for 16376"):
         found(on_page(bytes(page[:DATA_SIZE]), 1), 1)
+    assert found(on_page(b""), 0) is ChunkEnd.NO_DATA
+    assert found(on_page(b"\xff"), 0) is ChunkEnd.PAGE_FULL
+    assert found(on_page(b"\x41\x01\0a", DATA_SIZE - 3), DATA_SIZE - 3) is ChunkEnd.PAGE_FULL
+    assert found(on_page(b"\x41\x01\0a", DATA_SIZE - 4), DATA_SIZE - 4).data == b"a"
 
 
 @pytest.mark.parametrize(

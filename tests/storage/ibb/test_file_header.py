@@ -15,7 +15,6 @@ HEADER = FileHeader(
 
 
 def altered(offset, size, number):
-    """A header of 512 bytes with another number in one field, and the checksum that fits."""
     page = bytearray(encode_file_header(HEADER)[:512])
     page[offset : offset + size] = number.to_bytes(size, "little")
     struct.pack_into("<I", page, 508, crc32c(page[:508]))

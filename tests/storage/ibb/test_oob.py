@@ -22,7 +22,6 @@ PLACES = [16389, 16401, 16415, 16431, 16445, 16459, 16475]
 
 
 def grown(node_count):
-    """A forest with its nodes: (stream, place -> node)."""
     forest, nodes = OobForest(), {}
     for index in range(node_count):
         ref = LogPosition(index // 1000, 16389 + 40 * index)

@@ -1,5 +1,3 @@
-"""Records as bytes: those of the format and of MariaDB come out as they went in, and hostile ones are refused."""
-
 import random
 
 import pytest
@@ -62,12 +60,6 @@ def test_the_records_that_mariadb_wrote_are_encoded_to_the_same_bytes(mariadb_re
     assert len({len(encoded) for _, encoded in records}) > 1
 
 
-def test_behind_a_commit_header_and_a_state_there_may_be_more():
-    header, size = decode_commit_header(bytes.fromhex("00") + b"payload", HERE)
-    assert (header, size) == (commit.NO_STREAMS, 1)
-    assert decode_gtid_state(bytes.fromhex("10 20 00 08 10 00 10 4106") + b"more", HERE).gtids == PAIRS
-
-
 @pytest.mark.parametrize(("first", "last", "node_count"), [(1, 1, 2), (1, 2, 1)])
 def test_one_node_is_where_first_and_last_are_the_same(first, last, node_count):
     stream = OobStream(node_count=node_count, first=LogPosition(0, first), last=LogPosition(0, last))
@@ -103,9 +95,12 @@ def test_what_no_server_writes_is_refused(kind, data, problem):
         CODECS[kind][0](data)
 
 
-def test_a_reference_is_the_file_and_then_the_offset():
+def test_a_reference_is_file_and_offset_and_after_headers_and_states_there_may_be_more():
     assert encode_ref(LogPosition(1, 16475)) == bytes.fromhex("08 da0202")
     assert decode_ref(b"..\x08\xda\x02\x02..", 2) == (LogPosition(1, 16475), 6)
+    header, size = decode_commit_header(bytes.fromhex("00") + b"payload", HERE)
+    assert (header, size) == (commit.NO_STREAMS, 1)
+    assert decode_gtid_state(bytes.fromhex("10 20 00 08 10 00 10 4106") + b"more", HERE).gtids == PAIRS
 
 
 def test_any_reference_reads_back_and_no_cut_one_does():

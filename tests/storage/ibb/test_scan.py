@@ -89,14 +89,12 @@ def reference_scan(pages, page, page_offset, nesting):
 
 
 def compare(kernels, pages, page=0, page_offset=0, types=(-1, -1), *, seed):
-    """Both scans of pages, which are the same."""
     found = kernel_scan(kernels, pages, page, page_offset, Nesting(*types))
     assert found == reference_scan(pages, page, page_offset, Nesting(*types)), (seed, page, page_offset)
     return found
 
 
 def random_page(rng, nesting):
-    """A page of chunks, most of which may follow each other; how it is filled is left to chance."""
     page, offset = bytearray(PAGE_SIZE), 0
     while offset < DATA_SIZE - 3 and rng.random() < 0.98:
         room = DATA_SIZE - offset - 3
