@@ -155,7 +155,7 @@ def _absolute(directory: Path, words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _files(adapter: Adapter) -> list[Path]:
-    """What an adapter is built from, in one flat directory."""
+    """In one flat directory."""
     own = [path for path in adapter.directory.iterdir() if path.is_file() and not path.name.startswith(".")]
     others = [adapter.directory / source for source in adapter.sources]
     missing = next((path for path in others if not path.is_file()), None)

@@ -83,7 +83,7 @@ def _columns(results: Results) -> tuple[dict[str, tuple[int, int]], int, int]:
 
 
 def _style(width: int) -> str:
-    """Colours for light and dark; a square is a stroke as long as it is wide."""
+    """A square is a stroke as long as it is wide."""
 
     def colours(*, dark: bool) -> str:
         page, line, text, quiet = ("#12151a", "#2d343e", "#e3e8ee", "#97a2b0") if dark else _LIGHT

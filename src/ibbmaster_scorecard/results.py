@@ -112,7 +112,7 @@ class Results:
         return json.dumps(dataclasses.asdict(self), ensure_ascii=False, indent=1) + "\n"
 
     def brief(self) -> Results:
-        """What a table needs: without what was sent and arrived, and without the texts of scenarios."""
+        """Without what was sent and arrived, and the texts of scenarios."""
         cells = (dataclasses.replace(cell, sent=(), arrived=(), bytes=(), statements=(), log="") for cell in self.cells)
         scenarios = (dataclasses.replace(scenario, toml="") for scenario in self.scenarios)
         return dataclasses.replace(self, cells=tuple(cells), scenarios=tuple(scenarios))
@@ -132,7 +132,7 @@ Named = TypeVar("Named", ConsumerResult, ScenarioResult)
 
 
 def _by_name(older: Iterable[Named], newer: Iterable[Named]) -> tuple[Named, ...]:
-    """In the order of the older ones; a newer one replaces its older one, but keeps a version it lacks."""
+    """In the order of the older ones; a newer one keeps a version it lacks."""
     found = {one.name: one for one in older}
     for one in newer:
         before = found.get(one.name)

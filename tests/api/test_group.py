@@ -29,7 +29,6 @@ def contents(group):
 
 @pytest.fixture(params=[1 << 20, 0], ids=["kept", "read again"])
 def keeping(request, monkeypatch):
-    """Groups that are small are kept; here also as if all were large."""
     monkeypatch.setattr(group_module, "KEPT_BYTES_MAX", request.param)
 
 

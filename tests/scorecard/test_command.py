@@ -34,7 +34,6 @@ def adapters(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def matrix(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Runs of which each gives its grade at once; of the scenario `plain-12.3` a user breaks it off."""
     runs: list[tuple[str, str]] = []
 
     def run_matrix(adapters: Any, cards: Any, times: Any, *, jobs: int) -> Generator[tuple[Cell, str]]:

@@ -32,7 +32,6 @@ def texts(picture: str, kind: str) -> list[str]:
 
 
 def squares(picture: str, look: str) -> int:
-    """How many squares of a colour the matrix has: all paths of the colour without the one of the legend."""
     paths = [node.get("d", "") for node in ElementTree.fromstring(picture).iter(f"{SVG}path")]
     classes = [node.get("class") for node in ElementTree.fromstring(picture).iter(f"{SVG}path")]
     return sum(path.count("H") for path, kind in zip(paths, classes, strict=True) if kind == f"square {look}")

@@ -66,7 +66,6 @@ def nth(packets, landmark, number=1):
 
 
 def counted(place):
-    """A place, and the how-manieth of its kind it is."""
     return place.rstrip(" 0123456789"), int(place.split()[-1]) if place[-1].isdigit() else 1
 
 

@@ -211,7 +211,7 @@ class RunningPrimary:
 
     @property
     def dsn(self) -> str:
-        """Where and how to connect, with the password: `mysql://user:password@host:port/`."""
+        """`mysql://user:password@host:port/`."""
         account = quote(self.user, safe="") + (f":{quote(self.password, safe='')}" if self.password else "")
         return f"mysql://{account}@{address(self.host, self.port)}/"
 

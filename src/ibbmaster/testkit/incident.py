@@ -88,8 +88,7 @@ class Incidents:
             self._primary.start()
 
     def purge(self) -> None:
-        """Begin a file and remove all others; reset dumps that need them. Raises ConfigurationError: something else
-        keeps them."""
+        """Reset dumps that need removed files. Raises ConfigurationError: something else keeps them."""
         log = self._primary.log
         log.flush()
         active = log.engine.file_name(log.engine.end().file_no)
@@ -148,7 +147,7 @@ def copy_groups(source: Log, into: WritableLog, *, lose: int = 0) -> None:
 
 
 class GroupCopier:
-    """Copies the groups of a log step by step, event for event; at the one called `last`, all the rest."""
+    """Copies step by step, event for event; at `last`, all the rest."""
 
     def __init__(self, source: Log, last: str | None) -> None:
         self._groups = _groups_of(source)

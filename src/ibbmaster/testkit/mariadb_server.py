@@ -111,7 +111,7 @@ class ServerTemplate:
 
 
 def _copy_without_zeros(source: str, target: str) -> None:
-    """Copy a file without its blocks of zeros: 16 of the 19 MB of a new server."""
+    """16 of the 19 MB of a new server are zeros."""
     with open(source, "rb") as data, open(target, "wb") as copy:
         while block := data.read(BLOCK_SIZE):
             if block.count(0) == len(block):
@@ -277,7 +277,7 @@ class RealServer:
             self.sql("START SLAVE")
 
     def status(self) -> dict[str, object]:
-        """The one row of SHOW SLAVE STATUS."""
+        """SHOW SLAVE STATUS."""
         return self.query("SHOW SLAVE STATUS")[0]
 
 

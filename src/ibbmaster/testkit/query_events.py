@@ -66,7 +66,7 @@ OBJECT_WITHIN = 24  # words
 
 
 def is_new(server_version: str) -> bool:
-    """Whether default collations of a version are of UCA 14.0, and GTID events name the thread."""
+    """Default collations are of UCA 14.0, and GTID events name the thread."""
     return Difference.UCA_1400_IS_DEFAULT.holds(version_number(server_version))
 
 

@@ -110,7 +110,7 @@ class Scenario:
         return sorted(named, key=_moment)[-1].what if named else None
 
     def _follow_clock(self, primary: FixturePrimary, recorded: GroupCopier | None, over: threading.Event) -> None:
-        """Do what has a time; a warning says what cannot be logged."""
+        """A warning says what cannot be logged."""
         steps: list[WrittenGroup | PlannedFault] = [*self.groups, *self.faults]
         timed = [(step.at, number, step) for number, step in enumerate(steps) if step.at is not None]
         if self.starts_when_connected:
@@ -186,7 +186,7 @@ def _moment(group: WrittenGroup) -> float:
 
 @contextlib.contextmanager
 def _begun_with(directory: Path, last: str | None) -> Iterator[tuple[WritableLog, GroupCopier]]:
-    """A new log that begins where another one does, and a copier of its groups."""
+    """A log that begins as another one does, and a copier of the rest."""
     with contextlib.ExitStack() as stack:
         source = opening.open(directory)
         stack.callback(source.engine.close)

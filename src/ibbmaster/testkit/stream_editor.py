@@ -190,7 +190,7 @@ class StreamEditor:
         self._put(piece)
 
     def _made(self, inserted: actions.InsertEvent) -> bytes:
-        """An event that was not logged, with a checksum if the stream has them."""
+        """With a checksum if the stream has them."""
         has_checksum = self._places.format[-CHECKSUM_SIZE - 1 : -CHECKSUM_SIZE] == bytes([ChecksumAlgorithm.CRC32])
         server_id = decode_event_header(self._places.format).server_id if self._places.format else 1
         name, position = inserted.file, inserted.position
@@ -287,7 +287,7 @@ class StreamEditor:
 
 
 def _in_frame(offset: int) -> int:
-    """The offset in frames of a byte of a payload; negative offsets are in the header."""
+    """Negative offsets are in the header."""
     if offset < 0:
         return max(0, PACKET_HEADER_SIZE + offset)
     return offset + PACKET_HEADER_SIZE * (1 + offset // PACKET_PAYLOAD_MAX)

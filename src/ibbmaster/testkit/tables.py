@@ -354,7 +354,7 @@ class FixtureTable:
             yield from [event] if way.fragment_bytes is None else encode_fragments(event, way.fragment_bytes)
 
     def _completed(self, version: WritableVersion, row: dict[int, Value]) -> tuple[Row, set[int]]:
-        """A row with its defaults, and the columns that a replica could not complete by itself."""
+        """Also returns the columns that a replica could not complete by itself."""
         values: list[Value] = []
         made = set(version.stored)
         for number, column in enumerate(version.table.columns):

@@ -381,7 +381,7 @@ class FixtureWriter:
         return name
 
     def _end_prepared(self, verb: str, name: Xid, options: GtidOptions) -> Gtid:
-        """The group by which a traditional log ends what it has prepared in another one."""
+        """A traditional log ends in a group what it has prepared in another one."""
         shown = GtidXid(format_id=name.format_id, gtrid=name.gtrid, bqual=name.bqual)
         flags = GtidFlag.STANDALONE | GtidFlag.TRANSACTIONAL | GtidFlag.ALLOW_PARALLEL | GtidFlag.COMPLETED_XA
         with self.next_gtid(options) as gtid:
@@ -420,7 +420,7 @@ def _problem_of(sql: str, database: str) -> str:
 
 
 def _packed(query: bytes, sql: str, format: RowFormat) -> bytes:
-    """A QUERY as `log_bin_compress` writes it, or unchanged."""
+    """As `log_bin_compress` writes it, or unchanged."""
     if not format.is_compressed:
         return query
     text, header = sql.encode(), decode_event_header(query)

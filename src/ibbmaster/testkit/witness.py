@@ -260,7 +260,7 @@ class Witness:
 
 
 class _SentStage(ReadingStage):
-    """Reads event by event what the faults let through to one replica."""
+    """Reads what the faults let through to one replica."""
 
     def __init__(self, seen: SeenConnection, changed: threading.Condition) -> None:
         self._seen = seen
@@ -300,7 +300,7 @@ class _SentStage(ReadingStage):
 
 
 def _delivers_the_rest(session: Session) -> bool:
-    """Whether the system will deliver what was sent after the socket is closed."""
+    """Whether the system will, after the socket is closed."""
     assert session.socket is not None
     try:
         (state,) = session.socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)

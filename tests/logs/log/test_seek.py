@@ -169,7 +169,6 @@ class LogOfVanishingDomains:
         self.oldest = oldest
 
     def positions(self):
-        """Where a replica may be that has followed the log for a while, or some of its domains."""
         state = GtidState()
         for _, gtid in self.file_nos:
             state.log(gtid)

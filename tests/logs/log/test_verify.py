@@ -41,7 +41,6 @@ def faults(disk):
 
 
 def change(disk, file_no, page_no, page_offset, data, *, sealed=True):
-    """Overwrite bytes of a page; `sealed` makes its checksum right again."""
     file, start = disk.files[f"binlog-{file_no:06d}.ibb"], page_no * PAGE_SIZE
     file[start + page_offset : start + page_offset + len(data)] = data
     if sealed:

@@ -61,7 +61,6 @@ class Life:
                 self.start(state())
 
     def start(self, files):
-        """What a start makes of the files is the log of the model, also if it is interrupted itself."""
         self.starts += 1
         disk, interrupted = SimulatedDisk(files), []
         disk.after = lambda verb: interrupted.append(disk.durable_files())

@@ -192,7 +192,6 @@ class Life:
                 self.read_group(found)
 
     def read_group(self, found):
-        """The next group, whose body is read before the one after it: whether there was one."""
         self.read_body(found)
         before = found.reader.position.file_no
         group = found.reader.next_group()
@@ -210,7 +209,6 @@ class Life:
             found.count += 1
 
     def number_of_next(self, found):
-        """How many groups the log has before its place; the file where it began may not be the active one yet."""
         return sum(at < found.first for _, at in self.groups) + found.count
 
     def read_to_the_end(self, found):
@@ -247,7 +245,6 @@ class Life:
             self.judge(first)
 
     def judge(self, first):
-        """What is left can be read to the last byte, in the judge's opinion."""
         found = [group.events for group in check_log(self.disk.files()).groups]
         assert found == [events for events, at in self.groups if at >= first]
 
@@ -284,7 +281,6 @@ class Life:
         return () if not any(header) else [at for at in struct.unpack_from("<QQ", header, 48) if at != 2**64 - 1]
 
     def end(self):
-        """Everybody reads on, and everything that was begun is committed and read."""
         for found in self.readers:
             self.read_to_the_end(found)
         for xid in list(self.prepared):

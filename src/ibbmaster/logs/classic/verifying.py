@@ -79,7 +79,7 @@ class GroupChecks:
             yield checked
 
     def _take_far(self, window: EventWindow) -> Iterator[CheckedGroups]:
-        """In blocks of our own: the window makes a new block each time."""
+        """The window would make a new block each time."""
         offset = window.offset
         if self._blocks is None or not self._block_offset <= offset <= self._block_offset + len(self._block):
             self._read(window, offset)
@@ -103,8 +103,7 @@ class GroupChecks:
                 return
 
     def _check_long(self, window: EventWindow, offset: int) -> tuple[int, CheckedGroups] | None:
-        """The end of the group that begins in the block, read block by block, and what it is. None: it is for the
-        reference, or the file ends in it."""
+        """None: it is for the reference, or the file ends in it."""
         framing = self._framing(window.checksum_size, in_parts=True)
         while True:
             block = self._block

@@ -53,7 +53,7 @@ class ReadPart(TypedDict, total=False):
 
 
 class EventGroups(Protocol):
-    """The groups from a place in the log on, for one reader."""
+    """For one reader."""
 
     @property
     def position(self) -> LogPosition: ...
@@ -67,7 +67,7 @@ class EventGroups(Protocol):
 
 @runtime_checkable
 class FramedEventGroups(EventGroups, Protocol):
-    """Groups in files, which a kernel may read by itself."""
+    """A kernel may read them by itself."""
 
     def check_log(self) -> None:
         """Raises PositionPurgedError: this is no longer the log that the reader began with."""
@@ -154,7 +154,7 @@ def changes_of(groups: EventGroups) -> tuple[Any, ...]:
 
 
 class GroupSource(Protocol):
-    """Groups to read range by range, by many readers at once."""
+    """Many readers may read ranges at once."""
 
     def close(self) -> None: ...
 

@@ -1,4 +1,4 @@
-"""Finds GTIDs in a log, for readers who need more than the place to begin at."""
+"""Finds GTIDs in a log."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Reports every fault in a directory of binlog files, with its place.
+"""Reports every fault in a directory.
 
 Continues after damage at the next page, and does not compare what a fault made unknown: the next file names the GTID
 state again."""

@@ -1,4 +1,4 @@
-"""The tables that a logged statement concerns, for those who may pass on only what they understand."""
+"""The tables that a logged statement concerns."""
 
 from dataclasses import dataclass
 from enum import StrEnum

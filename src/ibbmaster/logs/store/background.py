@@ -1,4 +1,4 @@
-"""The background work of a store: a thread that keeps writers, readers and restarts fast."""
+"""A thread that keeps writers, readers and restarts fast."""
 
 from __future__ import annotations
 

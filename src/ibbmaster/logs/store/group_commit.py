@@ -1,4 +1,4 @@
-"""One thread works for all who wait: the leader syncs, and its followers are released one after the other.
+"""The leader syncs for all who wait, and its followers are released in turn.
 
 Threads that come meanwhile wait for the next work, whose leader begins once all who were released have gone on and had
 time to come again. So batches are as large as they can be, a thread is woken once a batch, by the one before it, and no

@@ -1,4 +1,4 @@
-"""The one place where a log grows: redo log first, pages in memory, files when there is time.
+"""Where a log grows: redo log first, pages in memory, files later.
 
 How it is durable: protocol/store/redo-log.md. Order of locks: the flusher's, the writer's (`ordered`), the redo log's,
 the durable end's."""
@@ -325,7 +325,7 @@ class LogWriter(StepWriter):
         self._space.wait(self.options.full_disk_retry_s)
 
     def stop_waiting(self) -> None:
-        """Threads that wait for room on the disk get a DiskFullError now."""
+        """Those who wait for room get a DiskFullError."""
         self._space.set()
 
     def sync(self) -> None:

@@ -222,7 +222,7 @@ class ObjectDirectory:
         return b"".join(pieces)
 
     def _fetch(self, found: StoredObject, first: int, end_block: int, *, is_ahead: bool = True) -> memoryview:
-        """Fetch a missing block, and more where the reads seem to go in order."""
+        """Fetches more, too, where the reads seem to go in order."""
         known = 0
         while is_ahead and known < min(first, AHEAD_BLOCKS_MAX) and BLOCKS.has(self._key(found, first - 1 - known)):
             known += 1

@@ -1,4 +1,4 @@
-"""Directories that are made whole: on this machine, or here first and then in an object store.
+"""Directories that are made whole, here or in an object store.
 
 Invariants:
 - An upload overwrites nothing, and of two uploads to one place one is refused: each begins by creating the same
