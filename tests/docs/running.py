@@ -31,8 +31,8 @@ DOCUMENTS = [
     *sorted(ROOT.glob("fixtures/*.md")),
 ]
 #: Pages that run in an installation of what they say they need, by test_extras_alone.py.
-WITHOUT_EXTRAS = ("converting", "info", "installing", "maintenance", "playing", "printing", "serving")
-WITH_THEIR_LINE = ("archive", "arrow", "consumer", "delta", "iceberg", "speed", "testkit")
+WITHOUT_EXTRAS = ("converting", "info", "installing", "maintenance", "playing", "printing", "serving", "speed")
+WITH_THEIR_LINE = ("archive", "arrow", "consumer", "delta", "iceberg", "testkit")
 ALONE = (*WITHOUT_EXTRAS, *WITH_THEIR_LINE)
 BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 PART = re.compile(r"^```(console|python)\n(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
