@@ -1,5 +1,3 @@
-"""Which log a path is, and who may write it."""
-
 import shutil
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Writing by the front door: SQL texts, events, groups in pieces; and what is refused."""
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

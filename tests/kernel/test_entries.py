@@ -1,5 +1,3 @@
-"""Loaded kernels are called with words: what is not what they take never gets there."""
-
 import ctypes.util
 import gc
 import weakref

@@ -1,5 +1,3 @@
-"""Memory that kernels take in place of arrays of NumPy."""
-
 from ibbmaster.kernel.plain_memory import NOTHING, RowTable, number_rows, rows_in
 
 

@@ -1,5 +1,3 @@
-"""One job in one place."""
-
 import errno
 import signal
 import subprocess

@@ -1,5 +1,3 @@
-"""A dump, or CREATE statements, as what there was before the log."""
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""What statements of a log make of triggers, routines and events."""
-
 TABLE = "CREATE TABLE t (a INT)"
 BY = {"client_collation": 8, "connection_collation": 47, "time_zone": "+01:00"}
 

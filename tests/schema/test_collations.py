@@ -1,5 +1,3 @@
-"""Character sets and collations: the same as rows are decoded with."""
-
 from ibbmaster.replication.event.rows.charset import charset_of
 from ibbmaster.schema.collations import (
     character_sets,

@@ -1,5 +1,3 @@
-"""The columns of CREATE TABLE statements, as a user declares them."""
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Which version of a table is in force at a place, and what rows say against it."""
-
 import pytest
 
 from ibbmaster.replication.event.rows.column import Column, ColumnType, TableSchema, ValueKind

@@ -1,5 +1,3 @@
-"""Names of databases and tables, compared as lower_case_table_names says."""
-
 import json
 import pickle
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""What a version of a table adds to a TABLE_MAP, and what contradicts one."""
-
 import dataclasses
 
 import pytest

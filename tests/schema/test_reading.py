@@ -1,5 +1,3 @@
-"""Expressions of DDL as SQL."""
-
 from ibbmaster.schema.reading import take_value, with_new_names
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import tokens

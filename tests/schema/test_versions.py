@@ -1,5 +1,3 @@
-"""Versions of tables by place, and how little of them is sent to who reads rows."""
-
 import json
 import pickle
 import random

@@ -1,5 +1,3 @@
-"""What a log has already of the groups that are written to it, without Spark."""
-
 import pytest
 
 import ibbmaster

@@ -1,5 +1,3 @@
-"""The formats `ibb` and `mariadb_binlog` in a real Spark session."""
-
 import datetime
 import json
 import lzma

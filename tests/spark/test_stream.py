@@ -1,5 +1,3 @@
-"""Following a log that grows, in a real Spark session."""
-
 import json
 import pickle
 import random

@@ -1,5 +1,3 @@
-"""Many tables of a log as DataFrames out of one scan."""
-
 import random
 import shutil
 

@@ -1,5 +1,3 @@
-"""The lag of a stream, in numbers."""
-
 import pytest
 
 from ibbmaster.gtid import GtidPosition

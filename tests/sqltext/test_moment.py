@@ -1,5 +1,3 @@
-"""Points in time as texts and numbers, beside Python's own calendar."""
-
 import datetime
 import random
 

@@ -1,5 +1,3 @@
-"""What commands ask of their arguments before they begin."""
-
 import os
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""`ibbmaster backup`: a directory that can be used."""
-
 import json
 
 

@@ -1,5 +1,3 @@
-"""`ibbmaster cat`: what a log changes, as text."""
-
 import json
 import shutil
 import signal

@@ -1,5 +1,3 @@
-"""`ibbmaster convert`: both ways, parts, and what is left where it fails."""
-
 import fcntl
 import json
 import os

@@ -1,5 +1,3 @@
-"""Where a command finds its user and password."""
-
 import argparse
 
 import pytest

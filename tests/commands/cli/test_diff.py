@@ -1,5 +1,3 @@
-"""`ibbmaster diff`: two logs beside each other, with the exit code of diff."""
-
 import json
 import shutil
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`ibbmaster flush`: the next file begins."""
-
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.storage.disk.local import RealDisk
 

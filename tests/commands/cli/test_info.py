@@ -1,5 +1,3 @@
-"""`ibbmaster info`: of a log, of one file, as JSON; and what is no log."""
-
 import json
 from pathlib import Path
 

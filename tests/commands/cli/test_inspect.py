@@ -1,5 +1,3 @@
-"""`ibbmaster inspect`: what is in a file, or what is wrong with it."""
-
 import json
 from pathlib import Path
 

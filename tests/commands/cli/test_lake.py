@@ -1,5 +1,3 @@
-"""Tables as the log leaves them, written or shown."""
-
 import json
 import os
 import re

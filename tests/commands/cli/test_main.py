@@ -1,5 +1,3 @@
-"""What all commands have in common: one line for what goes wrong, and an exit code."""
-
 import importlib
 import json
 import subprocess

@@ -1,5 +1,3 @@
-"""The tables of commands and options, and the parsers that are made of them."""
-
 import argparse
 import contextlib
 

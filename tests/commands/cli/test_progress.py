@@ -1,5 +1,3 @@
-"""Bars, and what ^C does to commands with threads."""
-
 import os
 import signal
 import threading

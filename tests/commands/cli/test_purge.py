@@ -1,5 +1,3 @@
-"""`ibbmaster purge`: what went, and what could not."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""`ibbmaster recover`: a directory made whole, and none begun."""
-
 import json
 
 import pytest

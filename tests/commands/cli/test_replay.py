@@ -1,5 +1,3 @@
-"""A captured log is served as a recording is played."""
-
 import json
 import signal
 import subprocess

@@ -1,6 +1,3 @@
-"""`ibbmaster reset`: asked for twice."""
-
-
 def test_reset_asks_to_be_told_twice(run, feed, tmp_path):
     feed(tmp_path, range(1, 4))
     code, _, err = run("reset", tmp_path)

@@ -1,5 +1,3 @@
-"""`ibbmaster seek`: where a position starts, or why it cannot be served."""
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""`ibbmaster verify`: each fault by name, and how the command ends."""
-
 import json
 import shutil
 from contextlib import closing

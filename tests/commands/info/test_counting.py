@@ -1,5 +1,3 @@
-"""What is counted of a group: rows, DDL and bytes of each table."""
-
 import json
 from collections import Counter
 from pathlib import Path

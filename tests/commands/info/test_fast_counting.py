@@ -1,5 +1,3 @@
-"""What kernels count is what the reference counts, also of damaged logs."""
-
 import random
 import shutil
 from pathlib import Path

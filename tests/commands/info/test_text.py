@@ -1,5 +1,3 @@
-"""Facts as lines: nothing in them can change a terminal."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""What a group does: statements that took effect, and changes of rows, in order."""
-
 from pathlib import Path
 
 import pytest

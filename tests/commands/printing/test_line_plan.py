@@ -1,5 +1,3 @@
-"""Steps have the texts of a line once, and where they are."""
-
 import pytest
 
 from ibbmaster.commands.printing.line_plan import Piece, PieceValue, Steps, written_value

@@ -1,5 +1,3 @@
-"""A group is written whole or not at all, and a file has its name once it is whole."""
-
 import io
 import os
 import threading

@@ -1,5 +1,3 @@
-"""Passwords and their hashes are taken out of statements, and nothing else is."""
-
 import random
 import time
 

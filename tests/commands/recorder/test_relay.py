@@ -1,5 +1,3 @@
-"""A relay passes on every byte of both directions, and how each side ends."""
-
 import contextlib
 import random
 import socket

@@ -1,5 +1,3 @@
-"""What becomes of the errors of delta-rs."""
-
 from ibbmaster.lake.maintain.delta import innermost
 
 

@@ -1,5 +1,3 @@
-"""Directories are called as their tables, in letters that each reader of tables takes."""
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Rows at positions: kept, read on, forked from, or read anew."""
-
 import contextlib
 import random
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Certificates: made up for a run, or read from files."""
-
 import socket
 import threading
 from datetime import UTC, datetime

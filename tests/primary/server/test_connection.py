@@ -1,5 +1,3 @@
-"""One connection: what its login and the start of its dump ask of others."""
-
 import random
 import shutil
 import time

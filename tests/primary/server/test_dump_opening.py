@@ -1,5 +1,3 @@
-"""What may refuse a dump, and what it is compared with."""
-
 import pytest
 
 from ibbmaster.gtid import Gtid, GtidPosition

@@ -1,5 +1,3 @@
-"""Dumps over real sockets: growth, heartbeats, endings, and replicas that do not read."""
-
 import contextlib
 import dataclasses
 import gc

@@ -1,5 +1,3 @@
-"""What a conversation may know of its primary."""
-
 import itertools
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-"""One look at a log serves all who wait for it, however many they are."""
-
 import threading
 
 import pytest

@@ -1,5 +1,3 @@
-"""SHOW and the dump of traditional files speak of the same places."""
-
 import struct
 
 import pytest

@@ -1,5 +1,3 @@
-"""The login of one connection: who is let in, and what the others are told."""
-
 import functools
 import socket
 

@@ -1,5 +1,3 @@
-"""Logins that were wrong: who guesses waits, and nobody else does."""
-
 import contextlib
 
 import pytest

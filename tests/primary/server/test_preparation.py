@@ -1,5 +1,3 @@
-"""What is done once a primary listens, and what the first dump waits for."""
-
 import gzip
 import shutil
 import sys

@@ -1,5 +1,3 @@
-"""A primary over real sockets: logging in, asking, and ending."""
-
 import contextlib
 import dataclasses
 import errno

@@ -1,5 +1,3 @@
-"""Who is connected, and whose dump ends."""
-
 import pytest
 import trio
 

@@ -1,5 +1,3 @@
-"""The tables of a served log, at every place of it."""
-
 import contextlib
 import random
 import struct

@@ -1,5 +1,3 @@
-"""Threads for statements: whose turn it is, and how what is not wanted ends."""
-
 import contextlib
 import threading
 

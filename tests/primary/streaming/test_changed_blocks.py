@@ -1,5 +1,3 @@
-"""Groups that are changed on their way go out by blocks as they do group by group."""
-
 import contextlib
 import random
 import struct

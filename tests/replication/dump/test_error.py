@@ -1,5 +1,3 @@
-"""Errors that end a dump: what the replica is told, and what stands in our log."""
-
 import copy
 import pickle
 

@@ -1,5 +1,3 @@
-"""A line for people about each event, in the words of SHOW BINLOG EVENTS."""
-
 import pytest
 
 from ibbmaster.gtid import Gtid

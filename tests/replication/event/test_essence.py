@@ -1,5 +1,3 @@
-"""What counts of an event, and that what is ignored is, and nothing else."""
-
 from pathlib import Path
 
 import pytest

@@ -1,5 +1,3 @@
-"""Where an event group ends."""
-
 import pytest
 
 from ibbmaster.replication.event.group import GroupBoundary

@@ -1,5 +1,3 @@
-"""GTID events with each of their optional fields; cut or overlong ones are refused."""
-
 import pytest
 
 from ibbmaster.errors import EventError

@@ -1,5 +1,3 @@
-"""The 19 bytes before every event, and the checksum behind it."""
-
 import zlib
 
 import pytest

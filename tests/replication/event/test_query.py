@@ -1,5 +1,3 @@
-"""QUERY events, their session settings, and compressed texts."""
-
 import zlib
 
 import pytest

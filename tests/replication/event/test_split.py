@@ -1,5 +1,3 @@
-"""Cutting a stream into events, whatever pieces it comes in."""
-
 import random
 
 import pytest

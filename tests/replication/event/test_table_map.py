@@ -1,5 +1,3 @@
-"""The heads of TABLE_MAP and row events."""
-
 import pytest
 
 from ibbmaster.errors import EventError

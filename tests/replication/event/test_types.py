@@ -1,5 +1,3 @@
-"""Event types have the names and post-header sizes that real servers give them."""
-
 from ibbmaster.replication.event.types import (
     TYPE_COUNT_CLASSIC,
     TYPE_COUNT_ENGINE,

@@ -1,5 +1,3 @@
-"""Passwords: what is kept, what answers them, and the proof that goes with a certificate."""
-
 import base64
 import hashlib
 

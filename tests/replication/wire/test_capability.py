@@ -1,5 +1,3 @@
-"""Capabilities: the bits a server offers."""
-
 from typing import Any
 
 from ibbmaster.replication.wire.capability import LOW_MASK, SERVER_DEFAULT, Capability

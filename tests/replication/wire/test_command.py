@@ -1,5 +1,3 @@
-"""Commands: recorded ones, short ones, and those nobody knows."""
-
 import random
 from typing import Any
 

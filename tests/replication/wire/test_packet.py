@@ -1,5 +1,3 @@
-"""Packets: lengths, numbers, payloads in several packets, and limits."""
-
 import random
 from collections.abc import Callable
 from typing import Any

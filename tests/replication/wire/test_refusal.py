@@ -1,5 +1,3 @@
-"""What a client is told of a statement that ends before its time: a server's own numbers."""
-
 import pytest
 
 from ibbmaster.replication.wire.refusal import broken_off

@@ -1,5 +1,3 @@
-"""Answers: the bytes of real servers, decoded and made again."""
-
 import contextlib
 import functools
 import json

@@ -1,5 +1,3 @@
-"""Values of rows as text, and as cells of a column that has a type."""
-
 import datetime
 import json
 import re

@@ -1,5 +1,3 @@
-"""Dates and times of many rows at once read as the reference reads each."""
-
 import random
 
 import numpy as np

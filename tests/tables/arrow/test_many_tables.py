@@ -1,5 +1,3 @@
-"""Several tables are read in one pass, each as it is read alone."""
-
 import pickle
 import random
 from contextlib import closing

@@ -1,5 +1,3 @@
-"""Offsets of a stream: a format that running streams depend on."""
-
 import json
 
 import pytest

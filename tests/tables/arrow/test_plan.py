@@ -1,5 +1,3 @@
-"""What a query reads is decided by what the log holds now."""
-
 import os
 import subprocess
 import sys

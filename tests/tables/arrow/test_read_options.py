@@ -1,5 +1,3 @@
-"""What names the shape that a table is read in."""
-
 import pytest
 
 from ibbmaster.rows.shape import SchemaMode

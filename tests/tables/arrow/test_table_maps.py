@@ -1,5 +1,3 @@
-"""The tables that a log writes to, found by kernels and group by group."""
-
 import random
 from contextlib import closing
 

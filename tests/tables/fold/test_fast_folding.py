@@ -1,5 +1,3 @@
-"""Rows folded by kernels: the same as those that the reference folds."""
-
 import random
 
 import pytest

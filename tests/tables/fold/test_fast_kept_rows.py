@@ -1,5 +1,3 @@
-"""Rows kept in arrays: what is asked of them has the answers that the reference gives."""
-
 import pytest
 
 pytest.importorskip("numpy")

@@ -1,5 +1,3 @@
-"""FLOAT and DOUBLE as IEEE 754 has them."""
-
 import math
 import random
 import struct

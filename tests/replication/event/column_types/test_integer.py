@@ -1,5 +1,3 @@
-"""Whole numbers, bits and years, beside Python's own packing of numbers."""
-
 import random
 import struct
 

@@ -1,5 +1,3 @@
-"""What is common to all kinds: types as CREATE TABLE writes them, and how values are read."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

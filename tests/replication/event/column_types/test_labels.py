@@ -1,5 +1,3 @@
-"""ENUM and SET: numbers that stand for labels."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError

@@ -1,5 +1,3 @@
-"""Strings of characters and bytes, compressed ones, and what else is stored in them."""
-
 import zlib
 
 import pytest

@@ -1,5 +1,3 @@
-"""Dates and times of all formats, beside Python's calendar."""
-
 import datetime
 import json
 import random

@@ -1,5 +1,3 @@
-"""VECTOR: floats of four bytes."""
-
 import struct
 
 import pytest

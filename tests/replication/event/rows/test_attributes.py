@@ -1,5 +1,3 @@
-"""What the types of columns say beyond their word."""
-
 import json
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""Character sets by collation number, and their text."""
-
 import contextlib
 import json
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Columns and tables by their names for people."""
-
 import pytest
 
 from ibbmaster.replication.event.rows.column import ColumnType, TableSchema

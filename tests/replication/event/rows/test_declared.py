@@ -1,5 +1,3 @@
-"""What a declaration says of columns, beside what real logs say of them."""
-
 import dataclasses
 import json
 from pathlib import Path

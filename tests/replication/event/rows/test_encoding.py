@@ -1,5 +1,3 @@
-"""Tables and rows that are written read back as they were given."""
-
 import dataclasses
 import datetime
 import json

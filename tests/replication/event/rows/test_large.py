@@ -1,5 +1,3 @@
-"""How large a row event may be, and who is told what to do."""
-
 import pytest
 
 from ibbmaster.errors import ConfigurationError, EventError

@@ -1,5 +1,3 @@
-"""Row events in fragments, put together again."""
-
 import io
 import random
 import re

@@ -1,5 +1,3 @@
-"""TABLE_MAP events in full: each optional field, cuts, and contradictions."""
-
 import pytest
 from lanes.replay import CLASSIC, raw_events
 

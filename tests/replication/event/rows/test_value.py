@@ -1,5 +1,3 @@
-"""Values one behind the other: those of a fixed size, and those behind their length."""
-
 import pytest
 
 from ibbmaster.replication.event.rows.value import BadValueError, fixed, prefixed

@@ -1,5 +1,3 @@
-"""Statements as they stand in events, with the settings that give them their meaning."""
-
 import dataclasses
 
 import pytest

@@ -1,5 +1,3 @@
-"""Savepoints as statements name them."""
-
 import json
 from pathlib import Path
 
