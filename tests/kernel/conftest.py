@@ -25,7 +25,7 @@ int decimal_of(uint8_t *at, int64_t size, int64_t digits, int64_t scale, __int12
 int64_t fraction(uint8_t *at, int64_t size, int64_t digits) { return fraction_of((Bytes){at, size}, 0, digits); }
 int64_t crc32c_of(const uint8_t *page) { return page_crc(page); }
 int64_t is_good(const uint8_t *page) { return is_page_good(page); }
-int64_t end_of(int64_t position, int64_t size) { return end_of_record(position, size); }
+int64_t end_of(int64_t position, int64_t size) { return place_record(NULL, size, NULL, position); }
 int64_t place(const uint8_t *record, int64_t size, uint8_t *pages, int64_t at) {
     return place_record(record, size, pages, at);
 }

@@ -71,7 +71,7 @@ def frame_all(kernels, pages, chunks_max):
 
 def test_a_block_of_more_chunks_than_there_is_room_for_is_framed_in_parts(kernels):
     disk = SimulatedDisk()
-    random_log(3, disk, groups=60).close()
+    random_log(8, disk, groups=60).close()
     pages = np.frombuffer(bytearray(disk.files()["binlog-000000.ibb"][PAGE_SIZE:]), dtype=np.uint8)
     packets, calls, end = frame_all(kernels, pages, 1 << 15)
     assert packets

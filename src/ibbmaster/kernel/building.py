@@ -1,4 +1,4 @@
-"""The kernels, compiled by a C compiler: what Python says of them becomes a header, and all becomes one library."""
+"""The kernels, compiled by a C compiler: what Python says of them becomes a header."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class BuildError(Exception):
 
 
 def header() -> str:
-    """`fields.h`: constants and enumerations as Python has them, and what each kernel is given."""
+    """`fields.h`: constants, enumerations, and what each kernel is given."""
     return "\n".join(["/* Made by ibbmaster.kernel.building. */", "#include <stdint.h>", *_lines(), ""])
 
 
 def build(machine: str = platform.machine()) -> Path:
-    """Compile the kernels; returns the library. Raises BuildError: that does not go here."""
+    """Returns the library. Raises BuildError: that does not go here."""
     target = library(machine)
     compile_library(SOURCES / "kernels.c", target, machine, f'-DDIGEST="{digest()}"')
     return target
@@ -47,9 +47,8 @@ def compile_library(source: Path, target: Path, machine: str, *more: str) -> Non
     with tempfile.TemporaryDirectory(prefix="ibbmaster-kernels-") as scratch:
         Path(scratch, "fields.h").write_text(header())
         made = target.with_name(f"{target.name}.{os.getpid()}")
-        wanted = [f"-I{scratch}", f"-I{SOURCES}", *more, str(source), "-o", str(made)]
+        command = [*_compiler(machine), *FLAGS, f"-I{scratch}", f"-I{SOURCES}", *more, str(source), "-o", str(made)]
         try:
-            command = [*_compiler(machine), *FLAGS, *wanted]
             done = subprocess.run(command, capture_output=True, text=True)
         except OSError as error:
             raise BuildError(str(error)) from error
@@ -59,7 +58,7 @@ def compile_library(source: Path, target: Path, machine: str, *more: str) -> Non
 
 
 def _compiler(machine: str) -> list[str]:
-    """That of the system, or the one of the package `ziglang`, which also compiles for other machines."""
+    """That of the system, or of the package `ziglang`, which also compiles for other machines."""
     if machine not in CPUS:
         raise BuildError(f"kernels are for {' and '.join(CPUS)}, and not for {machine}")
     own = os.environ.get("CC") or shutil.which("cc")
@@ -114,7 +113,6 @@ def _c_type(shape: Shape) -> str:
 
 
 def is_current() -> bool:
-    """Whether the library here was made of the sources here."""
     try:
         Entries(library())
         return True

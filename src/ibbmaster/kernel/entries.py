@@ -16,9 +16,8 @@ from .shapes import FieldShape, ItemShape, Shape, kernel_names, results_of, shap
 SOURCES = Path(__file__).with_name("native")
 FACTS = (  # the modules whose numbers and enumerations kernels know by name
     *(f"replication/event/{module}" for module in ("types", "header", "gtid_event", "table_map")),
-    *("storage/ibb/page", "storage/ibb/chunk", "kernel/fields", "kernel/packet_fields"),
+    *("storage/ibb/page", "storage/ibb/chunk", "kernel/fields"),
 )
-CPU_INFO_BYTES = 1 << 13  # more than is said of one CPU
 _BYTE = ctypes.c_char
 NOTHING_KNOWN = (lambda: None,)  # in place of references to arrays
 _FORMATS = {"uint8": ("B",), "int32": ("i",), "int64": ("q", "l")}  # by the name of a type of NumPy, as of `memoryview`
@@ -34,8 +33,8 @@ Put = Callable[[list[int], Any], None]  # adds the words of an argument
 
 def has_instructions() -> bool:
     """Whether this CPU can run the library: an instruction that it lacks ends the process."""
-    with open("/proc/cpuinfo", "rb") as file:  # of many CPUs, which are alike
-        return not {b"sse4_2", b"crc32"}.isdisjoint(file.read(CPU_INFO_BYTES).split())
+    with open("/proc/cpuinfo", "rb") as file:  # of many CPUs, which are alike; it says less of each
+        return not {b"sse4_2", b"crc32"}.isdisjoint(file.read(1 << 13).split())
 
 
 def digest() -> str:
@@ -47,7 +46,7 @@ def digest() -> str:
 
 
 class Entries:
-    """A function for each kernel; as `Kernels`."""
+    """As `Kernels`."""
 
     def __init__(self, library: Path) -> None:
         """Raises OSError, AttributeError: there is no such library, it is of other sources, or it lacks a kernel."""
@@ -86,7 +85,7 @@ def _put_of(shape: Shape) -> Put:
 
 
 def _put_array(item: str, dimensions: int) -> Put:
-    """Of NumPy, or a `memoryview` that can be written."""
+    """Of NumPy, or a writable `memoryview`."""
     formats = _FORMATS[item]
     types: set[Any] = set()  # as arrays have them, which are this one
     wanted = f"expected {dimensions} of {item}, in one piece"
@@ -98,8 +97,7 @@ def _put_array(item: str, dimensions: int) -> Put:
                 return
             if array.format not in formats or array.ndim != dimensions or not array.c_contiguous:
                 raise TypeError(f"{array.ndim} dimensions of {array.format!r}: {wanted}")
-            words.append(ctypes.addressof(_BYTE.from_buffer(array)))
-            words.extend(array.shape or ())
+            words += [ctypes.addressof(_BYTE.from_buffer(array)), *(array.shape or ())]
             return
         flags, kind = array.flags, array.dtype
         if kind not in types and kind.name == item:
@@ -116,7 +114,7 @@ def _put_array(item: str, dimensions: int) -> Put:
 
 
 def _put_tuple(puts: list[Put], *, holds_numbers: bool) -> Put:
-    """The words of the last arrays are known still when they come again, as they do block by block."""
+    """Keeps the words of the last arrays, which come again block by block."""
     known: tuple[list[Any], list[int]] = [], []  # references that keep no array, and words
 
     def put_all(words: list[int], fields: Any) -> None:

@@ -23,8 +23,7 @@ ChunkColumn = IntEnum("ChunkColumn", "START SIZE TYPE COLUMNS", start=0)
 ValueColumn = IntEnum("ValueColumn", "OP PLACE FIRST SECOND THIRD FOURTH COLUMNS", start=0)
 # A node that was found: file, file offset, bytes before the events
 NodeColumn = IntEnum("NodeColumn", "FILE_NO PLACE HEADER_SIZE COLUMNS", start=0)
-# An out-of-band node or state record that a check has found: the page in the block, the offset there, bytes of it and
-# of its first chunk, its type
+# A record that a check has found: the page in the block, the offset there, bytes of it and of its first chunk, its type
 Found = IntEnum("Found", "PAGE OFFSET SIZE FIRST_SIZE TYPE COLUMNS", start=0)
 # A (domain, server) pair: its last sequence number, and which of all that were noted it was, 0 for none. A check adds
 # the first number, and where in the pages both commit records begin.
@@ -35,8 +34,8 @@ EventColumn = IntEnum("EventColumn", "START SIZE GROUP NUMBER COLUMNS", start=0)
 StepColumn = IntEnum("StepColumn", "OP FIRST SECOND SLOT SIZE COLUMNS", start=0)
 # A table that is known by the bytes of its TABLE_MAP: where they are in the store
 MapColumn = IntEnum("MapColumn", "START SIZE IS_WANTED COLUMNS", start=0)
-# A table that a group has named, in a hash table by ID that is at most half full. MAP is the row of the tables, TURN
-# that of the group: places of other turns are free.
+# A table that a group has named, in a hash table by ID, at most half full. MAP is the row of the tables, TURN that of
+# the group: places of other turns are free.
 OpenColumn = IntEnum("OpenColumn", "ID MAP TURN COLUMNS", start=0)
 # A part of a key: which value of the image, KeyOp, and whether high ones come first
 KeyColumn = IntEnum("KeyColumn", "PLACE OP IS_DESCENDING COLUMNS", start=0)
@@ -44,10 +43,8 @@ KeyColumn = IntEnum("KeyColumn", "PLACE OP IS_DESCENDING COLUMNS", start=0)
 ImageColumn = IntEnum("ImageColumn", "SIZE LENGTH_SIZE COLUMNS", start=0)
 PAIR_COLUMNS = int(PairColumn.COLUMNS)
 
-# Why rows stopped: none are left, there is no room, or the next one is for the reference
-AnswerStatus = IntEnum("AnswerStatus", "END FULL FALLBACK", start=0)
-# Why lines stopped: no rows are left, the next has no room, or a value is for the reference
-LineStatus = IntEnum("LineStatus", "END FULL FALLBACK", start=0)
+# Why rows or lines stopped: none are left, there is no room, or the next one is for the reference
+OutStatus = IntEnum("OutStatus", "END FULL FALLBACK", start=0)
 # What happens to the row of a key
 ChangeOp = IntEnum("ChangeOp", "INSERT REPLACE DELETE", start=0)
 
@@ -62,9 +59,9 @@ class Field(IntEnum):  # where in the pages a kernel is, and what it has made; g
     PAIRS, NOTED = 7, 8  # (domain, server) pairs that were logged since it was 0; GTIDs, likewise
     STEPS_BACK = 9  # groups noted whose number was not above the one before of their pair
     VERIFIED = 10  # pages, from the first on, whose checksum is known to be right
-    END = 11  # in the pages: no chunk that begins there or later is looked at; 0 for none
+    END = 11  # in the pages: later chunks are not looked at; 0 for none
     RUN = 12  # in the pages: where the out-of-band records begin that the block ends in; -1 for none
-    EVENT_LEFT, HEAD_HELD = 13, 14  # bytes that the current event still lacks; of an event header that was cut
+    EVENT_LEFT, HEAD_HELD = 13, 14  # bytes that the current event lacks; of a cut event header
     PACKET_LEFT = 15  # bytes that fit into the current packet
     EMPTY_TAIL = 16  # the current payload ends with an empty packet
     IS_DROPPED = 17  # the current event is left out
@@ -73,17 +70,16 @@ class Field(IntEnum):  # where in the pages a kernel is, and what it has made; g
     SEGMENTS, SEGMENT_BYTES = 21, 22  # pieces of the source that belong between those of the output
     DUE = 23  # page of the block that a state record has to begin; -1 for none
     # of a framing of traditional files
-    READ_AT = 24  # in the source: where the next group begins, or the next event if they come in parts; moved
+    READ_AT = 24  # in the source: the next group, or event of one in parts; moved
     SOURCE_OFFSET = 25  # of the source's first byte in its file
     CHECKSUM_BYTES = 26  # of each event in the file
-    IS_STORED = 27  # events go out as they are, checksums too; else as an engine's stream has them
+    IS_STORED = 27  # events go out as they are; else as an engine's stream has them
     POSITION, LAST_POSITION = 28, 29  # of the next event, as the replica counts; the one before
     PASSES_OVER = 30  # nothing goes out
-    IN_PARTS, MAY_BE_IN_PARTS = 31, 32  # one group, as far as it is here; a pump may go so
+    IN_PARTS, MAY_BE_IN_PARTS = 31, 32  # one group, as far as it is here
     KIND, GROUP_OFFSET = 33, 34  # of the current group, 0 for none; in its file
     IS_LARGE, IS_LAST = 35, 36  # an event is framed in pieces, and ends its group
-    PAYLOAD_LEFT = 37  # bytes of it that are still to go out
-    CHECKSUM = 38  # of its bytes that were read
+    PAYLOAD_LEFT, CHECKSUM = 37, 38  # bytes of it to go out; of those that were read
     FILE_SIZE = 39  # bytes; no event goes out in parts that ends after it
     SIZE = 40
 
@@ -107,27 +103,17 @@ class ValueOp(IntEnum):  # how a stored value becomes part of an answer's row, b
     DATETIME_PARTS, TIME_PARTS, TIMESTAMP_PARTS = 17, 18, 19  # FIRST: digits of a second
 
 
-class LayoutColumn(IntEnum):  # a layout of stored rows
-    FIRST, COUNT = 0, 1  # of its stored columns; -1: it is not known
-    VALUES = 2  # the first of its ValueColumns
-    BOUND, FACTOR = 3, 4  # at most BOUND bytes and FACTOR times the stored row in a row of an answer
-    COLUMNS = 5
-
-
-class AnswerField(IntEnum):  # the state of an answer
-    NEXT, END = 0, 1  # row of those that are wanted, and behind the last one
-    SEQUENCE = 2  # of the next packet
-    OUT = 3  # bytes in the output
-    SHOWN = 4  # columns of the answer
-    IS_BINARY = 5
-    ZONE_S = 6  # seconds that TIMESTAMPs are shown east of UTC
-    SIDE_START = 7  # the row that the first text of each side is of
-    SIZE = 8
+# A layout of stored rows: FIRST (-1: it is not known) and COUNT of its stored columns, the first of its ValueColumns. A
+# row of an answer has at most BOUND bytes and FACTOR times the stored row.
+LayoutColumn = IntEnum("LayoutColumn", "FIRST COUNT VALUES BOUND FACTOR COLUMNS", start=0)
+# The state of an answer: NEXT to END of the wanted rows, the next packet's number, bytes in the output, columns SHOWN.
+# TIMESTAMPs are shown ZONE_S seconds east of UTC; the first text of each side is of the row SIDE_START.
+AnswerField = IntEnum("AnswerField", "NEXT END SEQUENCE OUT SHOWN IS_BINARY ZONE_S SIDE_START SIZE", start=0)
 
 
 def noted_gtids(pairs: Iterable[Sequence[int]]) -> tuple[Gtid, ...]:
     """The last GTID of each pair that a kernel has noted. Domains are in the order in which they came, servers in that
-    of their last groups: logged like this, they leave the same state as all groups one by one."""
+    of their last groups: logged so, they leave the state that all groups leave."""
     rows = [row for row in pairs if row[3]]
     if len(rows) > 1:
         first = {row[0]: index for index, row in reversed(list(enumerate(rows)))}
@@ -136,7 +122,7 @@ def noted_gtids(pairs: Iterable[Sequence[int]]) -> tuple[Gtid, ...]:
 
 
 def last_gtids(groups: Any) -> tuple[Gtid, ...]:
-    """The last GTID of each (domain, server) pair of groups, see GroupColumn; in the order of `noted_gtids`."""
+    """The last GTID of each pair of groups, see GroupColumn; in the order of `noted_gtids`."""
     import numpy as np
 
     count = len(groups)
@@ -160,37 +146,25 @@ class Status(IntEnum):  # why a kernel stopped
 
 class Progress(IntEnum):  # the state of a pump
     FILE_OFFSET = 0  # of the current page
-    BUDGET = 1  # bytes; end after them
-    FRAMED = 2  # bytes of packets
-    REST = 3  # bytes that the socket did not take
-    NODE = 4  # index of the current node
-    IS_BEGUN = 5  # whether FILE_OFFSET and the state are of a place inside that node
-    VERIFIED_FROM, VERIFIED_TO = 6, 7  # file offsets of the pages whose checksums are known to be right
-    END = 8  # file offset where what may be sent ends, though the file goes on; 0 for none
+    BUDGET, FRAMED, REST = 1, 2, 3  # bytes: end after them; of packets; that the socket did not take
+    NODE, IS_BEGUN = 4, 5  # index of the current node; whether FILE_OFFSET and the state are inside it
+    VERIFIED_FROM, VERIFIED_TO = 6, 7  # file offsets of pages that are known to be right
+    END = 8  # file offset where sending ends, though the file goes on; 0 for none
     COMMIT = 9  # file offset of the commit record that ends a way; 0 for none
-    HAS_MORE = 10  # whether there are more nodes than those at hand
-    KNOWN_BEGIN, KNOWN_COMMIT = 11, 12  # file offsets of a way and its commit record that are known; 0 for none
+    HAS_MORE = 10  # nodes than those at hand
+    KNOWN_BEGIN, KNOWN_COMMIT = 11, 12  # file offsets of a known way and its commit record; 0 for none
     FILE, SOCKET = 13, 14  # descriptors
     SIZE = 15
 
 
-class NodeScan(IntEnum):  # the state of a scan for out-of-band nodes
-    FILE_NO = 0  # in which all of them lie
-    FIRST = 1  # file offset of node 0
-    NODES, NEXT = 2, 3  # of the stream; number of the one that comes next
-    PATH = 4  # nodes that are left: rows of the path
-    SIZE = 5
-
-
-class UnreadNodeColumn(IntEnum):  # a node that a scan has still to read, or to give; the last row is the next
-    PLACE, NUMBER = 0, 1  # file offset; -1 where the number does not follow from the parent
-    IS_LEFTMOST = 2  # reached from the last node by left steps alone
-    HEADER_SIZE = 3  # bytes, once all that comes before it stands behind it
-    COLUMNS = 4
-
-
-NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node, those of the right one, bytes of the header
-NODE_HEAD_MIN = 64  # bytes in which the header of a node is, unless the record is shorter
+# The state of a scan for out-of-band nodes: the file of all, file offset of node 0, NODES of the stream, number of the
+# NEXT, and rows of the PATH: nodes that are left
+NodeScan = IntEnum("NodeScan", "FILE_NO FIRST NODES NEXT PATH SIZE", start=0)
+# A node that a scan has still to read, or to give; the last row is the next: file offset, NUMBER (-1 where it does not
+# follow from the parent), whether left steps alone led there, and bytes of its header once all before it is behind it
+UnreadNodeColumn = IntEnum("UnreadNodeColumn", "PLACE NUMBER IS_LEFTMOST HEADER_SIZE COLUMNS", start=0)
+NODE_HEADER_NUMBERS = 6  # its number, file and place of the left node and of the right one, bytes of the header
+NODE_HEAD_MIN = 64  # bytes with the header of a node, unless the record is shorter
 
 
 class GroupColumn(IntEnum):  # a group that was collected
@@ -202,7 +176,7 @@ class GroupColumn(IntEnum):  # a group that was collected
     COLUMNS = 11
 
 
-class RowOp(IntEnum):  # how a value is read from a row, with two arguments, into one slot or two that follow each other
+class RowOp(IntEnum):  # how a value is read, with two arguments, into a slot or two
     SKIP_FIXED, SKIP_PREFIXED = 0, 1  # bytes; bytes of the length
     INTEGER, BIG_ENDIAN = 2, 3  # bytes; of the first, whether it has a sign
     FLOAT, DOUBLE = 4, 5  # their bits
@@ -221,27 +195,22 @@ TEXT_SIZES = (36, 15, 39, len("-1023:63:63.999999"), 10, 26, 26)
 
 
 class VariantColumn(IntEnum):  # a kind of row events: of a table, with the same columns in their images
-    MAP = 0  # row of the tables
-    KIND = 1  # INSERT, DELETE or UPDATE_BEFORE
-    COLUMN_COUNT = 2
+    MAP, KIND, COLUMN_COUNT = 0, 1, 2  # row of the tables; INSERT, DELETE or UPDATE_BEFORE
     BITS_START, BITS_SIZE = 3, 4  # of the columns present, in the store of bytes
     FIRST_STEP, STEPS = 5, 6  # of the image, or of that before an update
     AFTER_FIRST_STEP, AFTER_STEPS = 7, 8
     # where images are kept, their columns are in place of steps
     FIRST_PART, AFTER_FIRST_PART, PART_COUNT = 9, 10, 11  # of the keys in these images
-    LAYOUT = 12  # of the images that are kept
-    IS_BY_REFERENCE = 13
+    LAYOUT, IS_BY_REFERENCE = 12, 13  # of the images that are kept
     COLUMNS = 14
 
 
 class RowField(IntEnum):  # the state of a reading of row events
-    EVENT = 0  # the current one
-    OFFSET = 1  # in the data where the next row of that event begins; 0 before the first
+    EVENT, OFFSET = 0, 1  # the current one; in the data where its next row begins, 0 before the first
     ROWS, OUT = 2, 3  # or changes that are in the output; bytes of images
-    GROUP = 4  # of the current event
-    OPEN = 5  # tables that this group has named
+    GROUP, OPEN = 4, 5  # of the current event; tables that it has named
     TABLE = 6  # whose rows are in the output; ANY_TABLE: of all
-    TURN = 7  # counts groups: which entries of the open tables are those of this one
+    TURN = 7  # counts groups: which open tables are those of this one
     SIZE = 8
 
 
@@ -257,56 +226,44 @@ class RowStatus(IntEnum):  # why a reading of row events stopped
     FULL = 1  # the output has no more room
     NEW_MAP, NEW_VARIANT = 2, 3  # a table, or a kind of row event, that is not known
     BAD = 4  # the reference says what is wrong
-    NEW_TABLE = 5  # rows of another table than TABLE
-    MANY_TABLES = 6  # the hash table of those that the group has named is half full
-    BY_REFERENCE, OTHER_EVENT = 7, 8  # for the reference: what is left of a row event, an event of another type
+    NEW_TABLE, MANY_TABLES = 5, 6  # rows of another table than TABLE; the hash table is half full
+    BY_REFERENCE, OTHER_EVENT = 7, 8  # for the reference: the rest of a row event, an event of another type
     ROWS = 9  # there are some: kernels go on
 
 
 class LineOp(IntEnum):  # what a step of a line writes after its text
     TEXT = 0  # nothing
-    HEAD = 1  # what is the same in all lines of a group: number of the head
-    NUMBER = 2  # which line of its group it is, counted on
-    GTID, MOMENT = 3, 4  # of the group, in heads alone, as are the next two; when it was committed, in UTC with T and Z
-    GROUP = 5  # one of `GroupColumn`, times a number
-    NOTE = 6  # what is known of the group besides
+    HEAD, NUMBER = 1, 2  # what all lines of a group share: number of the head; which line it is, counted on
+    GTID, MOMENT = 3, 4  # of the group, in heads alone, as the next two; when it was committed, in UTC with T and Z
+    GROUP, NOTE = 5, 6  # one of `GroupColumn`, times a number; what is known of the group besides
     SIDE = 7  # a text that was made before, also for NULL: which of them
-    INTEGER = 8  # whether it has a sign, and what it is divided by
-    DECIMAL = 9  # digits, scale
+    INTEGER, DECIMAL = 8, 9  # whether it has a sign, and what it is divided by; digits, scale
     UUID, INET4, INET6 = 10, 11, 12  # bytes; from here on as TextOp
     TIME, DATE, DATETIME = 13, 14, 15  # digits of a second
     TIMESTAMP = 16  # the same, and the letter before the clock: with a T none is all zeros
-    UTF8 = 17  # as a string of JSON has it
-    LETTERS = 18  # single bytes: where their 256 texts begin among the choices
+    UTF8, LETTERS = 17, 18  # as a string of JSON has it; single bytes: where their 256 texts begin among the choices
     BASE64 = 19  # bytes that it is filled up to
     CHOICE = 20  # where its texts begin among the choices, and how many there are
-    UNSCALED = 21  # a DECIMAL that was read as a number: the bytes of its digits without the point, as base64
+    UNSCALED = 21  # a DECIMAL that was read as a number: its digits without the point as base64
 
 
 class LineColumn(IntEnum):  # a step of lines; its texts are in the store; NULL is written without OPENING and CLOSING
-    OP = 0
-    START, SIZE = 1, 2  # of the text in front
+    OP, START, SIZE = 0, 1, 2  # the last two of the text in front
     SLOT, IS_AFTER = 3, 4  # of the value, and whether it is in the row after
     FIRST, SECOND = 5, 6  # arguments
     OPENING, OPENING_SIZE = 7, 8  # of the text before a value
     CLOSING, CLOSING_SIZE = 9, 10  # of the text after it
-    NULL, NULL_SIZE = 11, 12  # of the text that stands for NULL
+    NULL, NULL_SIZE = 11, 12  # of the text for NULL
     COLUMNS = 13
 
 
-class LineField(IntEnum):  # the state of a writing of lines
-    ROW, ROWS = 0, 1  # the next one, and the first that is not wanted
-    OUT = 2  # bytes in the output
-    GROUP, NUMBER = 3, 4  # of the line before, -1 for none; lines that this group has
-    GROUPS = 5  # that have heads
-    STEP = 6  # whose value is for the reference
-    SIDE_ROW = 7  # where the texts begin that were made before
-    SIZE = 8
+# The state of a writing of lines: the next ROW, the first that is not wanted, bytes in the output, GROUP of the line
+# before (-1 for none) and lines that it has, GROUPS with heads, the STEP whose value is for the reference, the first
+# row of sides
+LineField = IntEnum("LineField", "ROW ROWS OUT GROUP NUMBER GROUPS STEP SIDE_ROW SIZE", start=0)
 
 
-class KeyOp(IntEnum):
-    """How the stored bytes of a value become a part of a key. The reference: `ibbmaster.tables.fold.stored`."""
-
+class KeyOp(IntEnum):  # how the stored bytes of a value become a part of a key
     UNSIGNED, SIGNED = 0, 1  # 8 bytes, the highest first; from the lowest number on
     REVERSED = 2
     TIME = 3  # 3 bytes, the highest first, from the lowest number on
@@ -321,18 +278,49 @@ KEY_MAX = 64  # bytes of a key; a longer one is for the reference
 class Conversion(IntEnum):  # the state of a conversion
     READ_AT, SOURCE_OFFSET = 0, 1  # in the source, moved; of its first byte in its file
     CHECKSUM_BYTES = 2  # at the end of each event
-    WRITE_AT, WRITE_END = 3, 4  # in the pages; the first is moved, and what is behind the second is not for this call
+    WRITE_AT, WRITE_END = 3, 4  # in the pages, moved; where this call ends
     RECORD_MAX = 5  # bytes of a record
     PAIRS = 6  # that are known: others are for the reference
-    NOTED = 7  # groups, counted on; the last of each pair has its number
-    EVENT_BYTES = 8  # written, counted on
+    NOTED, EVENT_BYTES = 7, 8  # groups and bytes written, counted on; the last group of each pair has its number
     SIZE = 9
 
 
-class PlacedField(IntEnum):  # the state of a writing of traditional files
-    OUT, FILE_OFFSET = 0, 1  # bytes in the output, and where the next event begins in its file; both are moved
-    FILE_MAX = 2  # no group begins there, or after it
-    CHECKSUM_BYTES = 3  # after each event
-    SAYS_ALL = 4  # whether each event says where it ends, and not only the first and the last of a group
-    TYPE_MAX = 5  # the highest type of an event that the server knows
+# The state of a writing of traditional files: bytes in the output, and where the next event begins in its file (both
+# move); no group begins at FILE_MAX or later; whether all events say where they end, or only the first and the last
+# of a group; the highest type of an event that the server knows
+PlacedField = IntEnum("PlacedField", "OUT FILE_OFFSET FILE_MAX CHECKSUM_BYTES SAYS_ALL TYPE_MAX SIZE", start=0)
+
+# Of the kernels that change packets, and of the one that leaves some out.
+
+AS_STORED, EVERY, BORDERS = range(3)  # events that get a place in a file
+OLD_SERVER, OLD_DOMAIN, STEP, LATER, COMMIT_BITS = range(5)  # what a row of numbers of a change is about
+EMPTIED_MAX = 256  # bytes of the packets of an emptied group, and what may be written after them
+OPEN_MAX = 64  # tables of a group
+CHOSEN_DOMAIN, CHOSEN_SERVER = range(2)  # what a row of numbers of leaving out is about
+UNKNOWN, KEPT, LEFT_OUT, DOUBTFUL = range(4)  # what becomes of events of a table
+# Columns of the table of known tables: open addressing by the CRC-32 of a name, BYTES is 0 where nothing is. OFFSET
+# is that of database and table among the names, as a TABLE_MAP has them.
+TableRow = IntEnum("TableRow", "HASH OFFSET BYTES VERDICT COLUMNS", start=0)
+
+
+class ChangeOf(IntEnum):  # the state of a change
+    SEQUENCE, PREFIX_SIZE = 0, 1  # of the next packet; in front of each event
+    FILTERS, LOG_POS = 2, 3  # the latter is AS_STORED, EVERY or BORDERS
+    CHECKSUM_BYTES = 4  # that each event gets
+    POSITION, LAST_POSITION = 5, 6  # of the next event in the file that is made, and of the event before
+    SIZE = 7
+
+
+class FilterField(IntEnum):  # the state of leaving out
+    SEQUENCE, PREFIX_SIZE = 0, 1  # of the next packet; in front of each event
+    READ_AT, OUT = 2, 3  # in the source: a group begins there; bytes of packets
+    BY_TABLE = 4  # tables decide; else groups are left as they are, or emptied
+    TABLE_AT = 5  # the TABLE_MAP event of a table that is not known
     SIZE = 6
+
+
+class FilterStatus(IntEnum):  # why it stopped
+    DONE = 0
+    GROUP = 1  # the caller has to decide about the group at READ_AT
+    TABLE = 2  # a table is not known
+    WRONG = 3  # something is not as it should be, or there is no room

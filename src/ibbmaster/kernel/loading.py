@@ -1,4 +1,4 @@
-"""The compiled kernels, once they are loaded; until then, and where there are none, callers take the reference path."""
+"""The compiled kernels, once they are loaded; until then callers take the reference path."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _has_failed = False
 
 
 def kernels() -> Kernels | None:
-    """The kernels; None until `load` was called."""
+    """None until `load` was called."""
     return _kernels
 
 
@@ -48,22 +48,20 @@ def load() -> Kernels | None:
 
 @functools.cache
 def has_numpy() -> bool:
-    """Whether NumPy is there, which some callers of kernels make arrays of: those of rows and of statistics."""
+    """Whether NumPy is there, which callers of kernels for rows and statistics need."""
     return importlib.util.find_spec("numpy") is not None
 
 
 def is_switched_off() -> bool:
-    """Whether the user wants no kernels."""
     return os.environ.get(SWITCH, "").lower() in ("off", "0", "no")
 
 
 def do_pay(size_bytes: int) -> bool:
-    """Whether work of that size is done sooner with kernels, the time to load them included."""
+    """Whether kernels do work of that size sooner, loading included."""
     return size_bytes >= WORK_TO_LOAD and not is_switched_off()
 
 
 def load_for_work(size_bytes: int) -> None:
-    """Load the kernels if they pay."""
     if do_pay(size_bytes):
         load()
 

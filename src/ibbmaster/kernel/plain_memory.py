@@ -1,4 +1,4 @@
-"""Memory for kernels without NumPy, which takes longer to import than what many a command does."""
+"""Memory for kernels without NumPy, whose import takes longer than many a command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ibbmaster.storage.disk.page_memory import page_memory
 
 
 def numbers(count: int) -> Any:
-    """`count` numbers of 64 bits, all zero."""
+    """Of 64 bits, all zero."""
     return memoryview(bytearray(8 * count)).cast("q")
 
 
@@ -31,12 +31,10 @@ class RowTable:
         self.memory: Any = memoryview(bytearray(8 * rows * columns)).cast("q", shape=[rows, columns])
 
     def rows(self, count: int) -> list[tuple[int, ...]]:
-        """The first ones."""
         return rows_in(self.memory, count)
 
 
 def rows_in(table: Any, count: int) -> list[tuple[int, ...]]:
-    """The first rows of numbers of 64 bits."""
     columns = table.shape[1]
     return list(zip(*[iter(table.cast("B").cast("q")[: count * columns])] * columns, strict=True))
 
@@ -47,10 +45,8 @@ def short_rows(rows: int, columns: int) -> Any:
 
 
 def scratch(size: int) -> Any:
-    """`size` bytes, all zero."""
     return memoryview(bytearray(size))
 
 
 def kept(data: Buffer) -> Any:
-    """A copy of these bytes."""
     return memoryview(bytearray(data))

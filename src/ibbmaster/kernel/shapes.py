@@ -1,7 +1,6 @@
 """What kernels take and give, as words of 64 bits.
 
-A number is one word. An array is its address, and its size in each dimension. A named tuple is its fields, one after
-the other. What is returned is at most two words.
+An array is its address, and its size in each dimension; a named tuple its fields. Two words are returned at most.
 """
 
 from __future__ import annotations
@@ -31,18 +30,16 @@ ARRAYS = {
     "ShortRows": ItemShape("int32", 2, is_record=True),
     "Numbers": ItemShape("int64", 1),
     "State": ItemShape("int64", 1, is_record=True),
-    "NumberRows": ItemShape("int64", 2, is_record=True),
+    "Rows": ItemShape("int64", 2, is_record=True),
 }
 _RESULTS = {"None": 0, "int": 1, "tuple[int, int]": 2}
 
 
 def kernel_names() -> list[str]:
-    """All kernels, as `Kernels` has them."""
     return [name for name in vars(Kernels) if not name.startswith("_")]
 
 
 def shapes_of(kernel: str) -> dict[str, Shape]:
-    """What a kernel takes, by name."""
     return {name: _shape(said) for name, said in _annotations(kernel).items() if name != "return"}
 
 

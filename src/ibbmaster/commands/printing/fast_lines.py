@@ -19,7 +19,7 @@ from ibbmaster.kernel.fields import (
     LineColumn,
     LineField,
     LineOp,
-    LineStatus,
+    OutStatus,
     RowField,
     VariantColumn,
 )
@@ -283,16 +283,16 @@ class LineColumns(RowColumns):
                     sides.data,
                 )
                 status = self._kernels.write_lines(batch.data, state, plan, rows, out)
-                if status == LineStatus.FALLBACK:
+                if status == OutStatus.FALLBACK:
                     sides.add(
                         int(state[LineField.ROW]), int(self._steps.steps[state[LineField.STEP], LineColumn.SLOT]) // 2
                     )
-                elif status == LineStatus.FULL and not state[LineField.OUT]:
+                elif status == OutStatus.FULL and not state[LineField.OUT]:
                     out = np.empty(2 * len(out), dtype=np.uint8)
                 else:
                     break
             yield memoryview(out)[: int(state[LineField.OUT])]
-            if status == LineStatus.END:
+            if status == OutStatus.END:
                 break
         self._last_rows = batch.identity(int(state[LineField.GROUP])), int(state[LineField.NUMBER])
 

@@ -1,12 +1,12 @@
-/* The kernel that changes the events of packets that are framed already: their numbers, places and checksums. The
-references: `ibbmaster.logs.stages.renumbering`, and `ibbmaster.replication.dump.rewriting` for a traditional primary. */
+/* The kernel that changes numbers, places and checksums of framed events. The references:
+`ibbmaster.logs.stages.renumbering`, and `ibbmaster.replication.dump.rewriting` for a traditional primary. */
 
 #define SPARE 64 /* bytes that stay free after the output */
 
 typedef struct { long what, old, becomes; } NumberRule;
 
-/* The number in the row of a server or domain, `unnamed` if it has none. */
-static inline long number_for(NumberRows numbers, long what, long old, long unnamed) {
+/* What a number becomes; `unnamed` if it has no row. */
+static inline long number_for(Rows numbers, long what, long old, long unnamed) {
     const NumberRule *rule = numbers.at;
     for (long row = 0; row < numbers.rows; row++, rule++)
         if (rule->what == what && rule->old == old)
@@ -14,9 +14,8 @@ static inline long number_for(NumberRows numbers, long what, long old, long unna
     return unnamed;
 }
 
-/* Give a copy of a GTID event of `size` bytes other numbers; false where the reference has to. Not for XA and two-phase
-ALTER, which name others. */
-static bool renumber_head(byte *copy, const byte *event, long size, NumberRows numbers) {
+/* Give a copy of a GTID event of `size` bytes other numbers; false for the reference: XA and two-phase ALTER. */
+static bool renumber_head(byte *copy, const byte *event, long size, Rows numbers) {
     long domain = domain_of(event);
     store32(copy + DOMAIN_ID_OFFSET, number_for(numbers, OLD_DOMAIN, domain, domain));
     long step = number_for(numbers, STEP, domain, 0), bits = number_for(numbers, COMMIT_BITS, 0, 0);
@@ -31,7 +30,7 @@ static bool renumber_head(byte *copy, const byte *event, long size, NumberRows n
     return at >= size || !(event[at] & HAS_ALTER_SEQ_NO);
 }
 
-/* Where a packet ends that begins here and is a whole event; -1 if it is not. */
+/* Where a packet ends that is a whole event; -1 if it is not. */
 static inline long packet_end(const byte *source, long offset, long size, long prefix_size) {
     if (size - offset < 4)
         return -1;
@@ -42,13 +41,13 @@ static inline long packet_end(const byte *source, long offset, long size, long p
 /* Copy the packets of source[:size], which are whole groups, with their events changed; returns how many bytes. Rows of
 `numbers`: OLD_SERVER or OLD_DOMAIN, a number, what it becomes; STEP, a domain, what is added to its sequence numbers;
 LATER, 0, seconds that are added to times; COMMIT_BITS, 0, what commit ids are changed with. Gives also DONE, or
-FALLBACK where an event fills more than a packet, or a group is not as it should be, or names another one that has other
-numbers, or there is no room. */
+FALLBACK where an event fills more than a packet, a group is not as it should be or names another one that has other
+numbers, or the room ends. */
 KERNEL(change_packets) {
     const byte *source = a->source.at;
     ChangeOf *state = a->state.at;
     long size = a->size;
-    NumberRows numbers = a->numbers;
+    Rows numbers = a->numbers;
     long prefix_size = state->prefix_size, filters = state->filters;
     long trailer = state->checksum_bytes, rule = state->log_pos;
     long sequence = state->sequence, kind = NO_GROUP, position = 0, after;

@@ -1,22 +1,19 @@
-/* A kernel that checks pages whose records are all as they should be, and stops where one is not. The reference, which
-says what is wrong: `ibbmaster.logs.log.verify`. */
+/* Kernels that check pages, and stop at what is wrong. The reference, which says it: `ibbmaster.logs.log.verify`. */
 
 #define COMMIT_BEGIN (1 + GROUP_BEGIN) /* bytes of a commit record that identify its group, if it is inline */
 
 /* Whether a chunk may begin at `start` if the one before ends at `chunk_end`: at once, or on the next page. */
 static inline bool is_filled(const byte *pages, long chunk_end, long start) {
-    bool is_good = start == chunk_end;
     long end = chunk_end / PAGE * PAGE + DATA;
-    if (start == end + PAGE - DATA && end - chunk_end <= CHUNK_HEADER) {
-        is_good = true;
-        for (long offset = chunk_end; offset < end; offset++)
-            is_good = is_good && pages[offset] == FILLER;
-    }
-    return is_good;
+    if (start != end + PAGE - DATA || end - chunk_end > CHUNK_HEADER)
+        return start == chunk_end;
+    while (chunk_end < end && pages[chunk_end] == FILLER)
+        chunk_end++;
+    return chunk_end >= end;
 }
 
-/* Divide the bytes that come next of a stream into events: EVENT_LEFT and HEAD_HELD go on, `head` holds a cut header.
-False if an event cannot have its size, or is a fragment of a row event, which the reference looks into. */
+/* Divide the next bytes of a stream into events: EVENT_LEFT and HEAD_HELD go on, `head` holds a cut header. False if an
+event cannot have its size, or is a fragment of a row event, which is for the reference. */
 static bool split_events(const byte *at, long size, Field *state, byte *head) {
     const byte *end = at + size;
     while (at < end) {
@@ -43,9 +40,9 @@ static bool split_events(const byte *at, long size, Field *state, byte *head) {
     return true;
 }
 
-/* Note the group of a commit record that begins at a place of the pages, with a GTID event. False if its number is not
-above the last of its pair, or there is no room for its pair. */
-static inline bool note_commit(const byte *event, NumberRows pairs, Field *state, long place) {
+/* Note the group of a commit record at a place of the pages. False if its number is not above the last of its pair, or
+there is no room for its pair. */
+static inline bool note_commit(const byte *event, Rows pairs, Field *state, long place) {
     long known = state->pairs;
     if (is_step_back(event, pairs, state))
         return false;
@@ -61,8 +58,8 @@ static inline bool note_commit(const byte *event, NumberRows pairs, Field *state
     return true;
 }
 
-/* Take a chunk of a commit record that has several, after `held` bytes of the record; false as of `split_events`. The
-scratch keeps how the record begins, and behind that an event header that is cut. */
+/* Take a chunk of a commit record that has several, after `held` bytes; false as of `split_events`. The scratch keeps
+how the record begins, and behind that a cut event header. */
 static bool take_commit(const byte *data, long size, long held, Field *state, byte *scratch) {
     if (held < COMMIT_BEGIN)
         copy(scratch + held, data, min64(size, COMMIT_BEGIN - held));
@@ -78,7 +75,7 @@ static bool is_whole_commit(long size, const Field *state, const byte *scratch) 
     return is_whole && scratch[0] == 0 && is_group_begin(scratch + 1, min64(size, COMMIT_BEGIN) - 1);
 }
 
-/* Divide the data of an out-of-band record, which `check_table` has found whole, as `split_events`. */
+/* Divide the data of a whole out-of-band record, as `split_events`. */
 KERNEL(split_node) {
     const byte *pages = a->pages.at;
     long left = a->header_size, page = a->place / PAGE, offset = a->place % PAGE;
@@ -104,15 +101,15 @@ KERNEL(split_node) {
 
 /* Check whole inline groups and out-of-band records of `count` pages from a place between records on. Stops, with the
 place in `state`, before the first record that is another, not whole here, or not right, and before a group whose number
-is not above the one before of its pair. Of the state record that is due at DUE the place is noted, and after it, or
-after the record that it stands in, it stops, too. GROUPS and PAIRS continue counting. Gives how many nodes and states
-were found, what is in them was not looked at; and NEED_MORE where that record continues after the block. */
+is not above the one before of its pair. It notes the state record due at DUE, and stops after it, or after the record
+around it. GROUPS and PAIRS continue. Gives how many nodes and states were found, whose content was not looked at; and
+NEED_MORE where that record continues after the block. */
 KERNEL(check_table) {
     Bytes pages = a->pages;
     const Checking *checking = &a->checking;
     Field *state = checking->state.at;
     byte *scratch = checking->scratch.at;
-    NumberRows pairs = checking->pairs, found = checking->found;
+    Rows pairs = checking->pairs, found = checking->found;
     long place = state->page * PAGE + state->offset, chunk_end = place; /* all before is right; of the last chunk */
     long due = state->due >= 0 ? state->due * PAGE : pages.size;
     long rows_found = 0, kept = 0; /* the latter of what is right to its end */

@@ -1,27 +1,18 @@
 /* Kernels that frame the events of traditional files as packets, or check them. An event is verified, and goes out as
-it is stored; or as an engine's stream has it, without checksum and end position. The references:
-`ibbmaster.logs.classic.groups` with `ibbmaster.replication.dump.rewriting` and `ibbmaster.replication.dump.framing`;
-for checks `ibbmaster.logs.classic.verifying`. */
+it is stored or as `strip` leaves it. The references: `ibbmaster.logs.classic.groups` with
+`ibbmaster.replication.dump.rewriting` and `ibbmaster.replication.dump.framing`; `ibbmaster.logs.classic.verifying`. */
 
 #define AROUND_GROUP_MAX (1 << 19) /* bytes of an event outside of groups, and of a GTID event */
 #define LARGE_MIN (1 << 19) /* bytes: a longer event may be framed before all of it was verified */
 
-/* Bytes of the checksum that each event goes out with. */
 static inline long trailer_bytes(const Field *state) { return state->is_stored ? state->checksum_bytes : 0; }
 
-/* Count an event of `size` bytes. */
 static inline void pass_position(Field *state, long size) {
     state->last_position = state->position;
     state->position += size;
 }
 
-/* Have an event be as an engine's stream has it. */
-static inline void strip(byte *event, long size) {
-    store32(event + SIZE_OFFSET, size);
-    store32(event + LOG_POS_OFFSET, 0);
-}
-
-/* Frame the header of an event that is longer than what is here of it. */
+/* Frame the header of an event that is not all here. */
 static void begin_large(const byte *event, const Framing *framing) {
     Field *state = framing->state.at;
     long kept = size_of(event) - state->checksum_bytes, trailer = trailer_bytes(state);
@@ -88,7 +79,7 @@ static long frame_large(const byte *source, long end, const Framing *framing) {
     return DONE;
 }
 
-/* Frame an event that is here and verified; false where the output has no room for it. */
+/* Frame a verified event; false where the output has no room for it. */
 static inline bool frame_whole(Bytes source, long offset, long size, uint64_t prefix, const Framing *framing) {
     Field *state = framing->state.at;
     const byte *event = source.at + offset;
@@ -113,7 +104,7 @@ static inline bool frame_whole(Bytes source, long offset, long size, uint64_t pr
     return true;
 }
 
-/* Where the framing of groups is: the next event, the kind of its group, where this began, and what was before it. */
+/* The next event, the kind of its group, where this began, and what was before it. */
 typedef struct {
     long offset, kind, group_at, position, last_position;
     Mark mark;
@@ -123,8 +114,7 @@ static inline ClassicPlace place_at(const Field *state, long offset, long kind) 
     return (ClassicPlace){offset, kind, offset, state->position, state->last_position, mark_of(state)};
 }
 
-/* Begin a group with the event that comes next, of `size` bytes: DONE, or why not. */
-static inline long begin_classic_group(const byte *event, long size, const Framing *framing, NumberRows skips,
+static inline long begin_classic_group(const byte *event, long size, const Framing *framing, Rows skips,
                                        ClassicPlace *place) {
     Field *state = framing->state.at;
     long kind = group_kind(event, size - state->checksum_bytes);
@@ -142,7 +132,7 @@ static inline long begin_classic_group(const byte *event, long size, const Frami
 
 /* Frame the next event, or what is here of a large one: DONE, or why it stopped. */
 static inline long frame_classic_event(Bytes source, long end, uint64_t prefix, const Framing *framing,
-                                       const Roles *roles, NumberRows skips, ClassicPlace *place) {
+                                       const Roles *roles, Rows skips, ClassicPlace *place) {
     Field *state = framing->state.at;
     long checksum_bytes = state->checksum_bytes, is_in_parts = state->in_parts;
     if (state->is_large) {
@@ -210,12 +200,11 @@ static inline long frame_classic_event(Bytes source, long end, uint64_t prefix, 
 }
 
 /* Frame the groups of source[READ_AT:end], each if all of it is here; or one of them IN_PARTS. With `skips`, groups are
-skipped instead, up to the first that is not one of those: see `is_skipped`; or all, if it has no row and PASSES_OVER is
-set. OUT, SEQUENCE, PAIRS and the positions continue from what they were. Returns why it stopped: NEED_MORE where what
-comes next is not all here, FULL where there is no room for it, FALLBACK before what is not as it should be or has to be
-decided, DONE after a group in parts. An event of LARGE_MIN bytes and more may go out in parts, and any one is passed
-over in parts. */
-static long frame_classic(Bytes source, long end, const Framing *framing, const Roles *roles, NumberRows skips) {
+skipped instead while `is_skipped`; or all, if it has no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the
+positions continue. Returns why it stopped: NEED_MORE where the next event is not all here, FULL where the room ends,
+FALLBACK before what is not as it should be or has to be decided, DONE after a group in parts. An event longer than
+LARGE_MIN may go out in parts, and any one is passed over in parts. */
+static long frame_classic(Bytes source, long end, const Framing *framing, const Roles *roles, Rows skips) {
     Field *state = framing->state.at;
     long is_in_parts = state->in_parts, status;
     state->groups = state->segments = state->segment_bytes = 0;
@@ -238,7 +227,7 @@ static long frame_classic(Bytes source, long end, const Framing *framing, const 
 
 KERNEL(frame_classic) { return frame_classic(a->source, a->end, &a->framing, &a->roles, a->skips); }
 
-/* Pass over groups that are as they should be, as PASSES_OVER says; plain ones first. POSITION counts bytes of events. */
+/* Pass over groups that are right, plain ones first. POSITION counts bytes of events. */
 KERNEL(check_groups) {
     Field *state = a->framing.state.at;
     long count = 0, total, after;
@@ -250,7 +239,7 @@ KERNEL(check_groups) {
         state->read_at = after;
         count++;
     }
-    long status = frame_classic(a->source, a->source.size, &a->framing, &a->roles, (NumberRows){0});
+    long status = frame_classic(a->source, a->source.size, &a->framing, &a->roles, (Rows){0});
     state->groups += count;
     return status;
 }

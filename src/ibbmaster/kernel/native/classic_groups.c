@@ -1,5 +1,5 @@
-/* Kernels that find the plain groups of a traditional binlog, and put their events side by side. They stop before
-whatever is not plain; the reference takes that: `ibbmaster.logs.classic.groups`. */
+/* A kernel that finds the plain groups of a traditional binlog, and puts their events side by side. It stops before
+what is not plain. The reference: `ibbmaster.logs.classic.groups`. */
 
 enum { NO_GROUP, TRANSACTION, STANDALONE }; /* what begins with an event */
 enum { CUT = 0, WRONG = -1 };               /* of an event: not all of it is here; the reference says what is wrong */
@@ -12,7 +12,7 @@ enum { COMMIT_ID_BYTES = 8, XID_BYTES = 6, ALTER_SEQ_NO_BYTES = 8, THREAD_ID_BYT
 #define COMMIT_TEXT UINT64_C(0x54494D4D4F43) /* the letters, from the lowest byte on */
 #define ROLLBACK_TEXT UINT64_C(0x4B4341424C4C4F52)
 
-/* The size of an event that is whole, of the `here` bytes that are, and as it says it is; CUT or WRONG of any other. */
+/* The size of an event that is whole in `here` bytes, and right; else CUT or WRONG. */
 static inline long event_size(const byte *event, long here, long file_offset, long checksum_bytes) {
     if (here < EVENT_HEADER)
         return CUT;
@@ -28,10 +28,16 @@ static inline long event_size(const byte *event, long here, long file_offset, lo
     return size;
 }
 
-/* Where the extra flags of a GTID event of a group are, if it has some. */
+/* Where the extra flags of a GTID event are, if it has some. */
 static inline long extra_flags_at(const byte *event) {
     long flags = event[GTID_FLAGS_OFFSET], at = FIELDS_OFFSET + (flags & HAS_COMMIT_ID ? COMMIT_ID_BYTES : 0);
     return flags & HAS_XID ? at + XID_BYTES + event[at + 4] + event[at + 5] : at;
+}
+
+/* Where the thread id of a GTID event would be, whose extra flags are at a place. */
+static inline long thread_at(const byte *event, long at) {
+    long extra_flags = event[at];
+    return at + 1 + !!(extra_flags & HAS_ENGINE_COUNT) + (extra_flags & HAS_ALTER_SEQ_NO ? ALTER_SEQ_NO_BYTES : 0);
 }
 
 /* What begins with an event of `size` bytes, without its checksum; NO_GROUP also for the reference. */
@@ -43,26 +49,16 @@ static inline long group_kind(const byte *event, long size) {
         (size - at < XID_BYTES || event[at + 4] > XID_PART_SIZE_MAX || event[at + 5] > XID_PART_SIZE_MAX))
         return NO_GROUP;
     at = extra_flags_at(event);
-    if (at < size && event[at] != 0) {
-        long extra_flags = event[at++];
-        if (extra_flags & HAS_ENGINE_COUNT)
-            at++;
-        if (extra_flags & HAS_ALTER_SEQ_NO)
-            at += ALTER_SEQ_NO_BYTES;
-        if (extra_flags & HAS_THREAD_ID)
-            at += THREAD_ID_BYTES;
-    }
-    if (at > size)
-        return NO_GROUP;
-    return flags & GtidFlag_STANDALONE ? STANDALONE : TRANSACTION;
+    if (at < size)
+        at = thread_at(event, at) + (event[at] & HAS_THREAD_ID ? THREAD_ID_BYTES : 0);
+    return at > size ? NO_GROUP : flags & GtidFlag_STANDALONE ? STANDALONE : TRANSACTION;
 }
 
-/* Where the text of a QUERY event is, which has the bytes before its status. */
+/* Where the text of a QUERY event is. */
 static inline long query_text_at(const byte *event) {
     return EVENT_HEADER + QUERY_FIXED + load16(event + EVENT_HEADER + 11) + event[EVENT_HEADER + 8] + 1;
 }
 
-/* Whether a QUERY event of `size` bytes, without its checksum, ends a transaction by its text. */
 static bool is_ending_query(const byte *event, long size) {
     if (size <= EVENT_HEADER + QUERY_FIXED || size > ENDING_QUERY_MAX)
         return false;
@@ -72,12 +68,10 @@ static bool is_ending_query(const byte *event, long size) {
     return size - text == 8 && load64(event + text) == ROLLBACK_TEXT;
 }
 
-/* The roles of events in a group, by their types. */
 static inline const byte *roles_in(long kind, const Roles *roles) {
     return kind == STANDALONE ? roles->standalone.at : roles->transaction.at;
 }
 
-/* What an event of `size` bytes, without its checksum, whose type has a role, does to its group. */
 static inline long event_role(const byte *event, long size, long role) {
     if (role != MAY_END)
         return role;
@@ -114,14 +108,19 @@ static long group_end(Bytes data, long offset, long source_offset, long checksum
     return offset;
 }
 
-/* Copy events without checksums and without places in their file; returns how many bytes. */
+/* Have an event be as an engine's stream has it: without checksum and place. */
+static inline void strip(byte *event, long size) {
+    store32(event + SIZE_OFFSET, size);
+    store32(event + LOG_POS_OFFSET, 0);
+}
+
+/* Copy events, and `strip` them; returns how many bytes. */
 static long copy_events(const byte *events, long size, long checksum_bytes, byte *target) {
     long position = 0;
     for (long offset = 0; offset < size;) {
         long event_bytes = size_of(events + offset), kept = event_bytes - checksum_bytes;
         copy(target + position, events + offset, kept);
-        store32(target + position + SIZE_OFFSET, kept);
-        store32(target + position + LOG_POS_OFFSET, 0);
+        strip(target + position, kept);
         position += kept;
         offset += event_bytes;
     }
@@ -129,13 +128,12 @@ static long copy_events(const byte *events, long size, long checksum_bytes, byte
 }
 
 /* Copy the events of plain groups of source[READ_AT:]; groups and data continue from GROUPS and OUT. Groups that begin
-before the range are skipped. Stops before a group that begins after it, or is not plain, or not whole here, and where
-there is no more room. */
+before the range are skipped. Stops before a group behind it, or not plain, or not whole here, and without room. */
 KERNEL(collect_classic_groups) {
     const byte *source = a->source.at;
     Field *state = a->collecting.state.at;
     Conversion *numbers = a->numbers.at;
-    NumberRows groups = a->collecting.groups;
+    Rows groups = a->collecting.groups;
     Bytes data = a->collecting.data;
     long base = numbers->source_offset, checksum_bytes = numbers->checksum_bytes;
     long offset = numbers->read_at, position = state->out, count = state->groups;

@@ -1,31 +1,22 @@
-/* Kernels that put the events of whole groups side by side, with an index of the groups and of the events. The
-references: `ibbmaster.logs.log.event_groups` and `ibbmaster.logs.log.group_content`. */
+/* Kernels that put the events of whole groups side by side, and index them. The references:
+`ibbmaster.logs.log.event_groups` and `ibbmaster.logs.log.group_content`. */
 
 /* A group whose events are data[start:end], and where it is in its file. */
 static inline GroupRow group_of(const byte *data, long start, long end, long file_no, long file_offset,
                                 long end_offset) {
     const byte *event = data + start;
-    return (GroupRow){domain_of(event),
-                      server_of(event),
-                      (long)sequence_of(event),
-                      load32(event),
-                      file_no,
-                      file_offset,
-                      file_no,
-                      end_offset,
-                      start,
-                      end,
-                      .first_number = 0};
+    return (GroupRow){domain_of(event), server_of(event), (long)sequence_of(event), load32(event), file_no, file_offset,
+                      file_no, end_offset, start, end, 0};
 }
 
 /* Copy the events of whole inline groups of a block of `count` pages; skip other records. Groups and data continue from
-GROUPS and OUT. DONE at the first group that begins at the end of the range or after it; a group with a part out of
-band, and everything that is not as it should be, is for the reference path: FALLBACK. */
+GROUPS and OUT. DONE at the first group that begins behind the range; FALLBACK at one with a part out of band, or not as
+it should be. */
 KERNEL(collect_table) {
     Bytes pages = a->pages;
     const Collecting *collecting = &a->collecting;
     Field *state = collecting->state.at;
-    NumberRows groups = collecting->groups;
+    Rows groups = collecting->groups;
     byte *data = collecting->data.at;
     long position = state->out, found = state->groups, base = a->file_range.start_offset;
     long place = -1, held = 0; /* of the current record, -1 for none, and bytes of it that were copied */

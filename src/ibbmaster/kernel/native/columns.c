@@ -1,6 +1,5 @@
-/* Kernels that make columns of what was collected: event headers, GTIDs as text, strings side by side. */
+/* Kernels that make columns of what was collected. */
 
-/* Type, time in microseconds, server id and flags of each event. */
 KERNEL(header_columns) {
     for (long index = 0; index < a->events.rows; index++) {
         const byte *event = a->data.at + ROW(EventRow, a->events, index)->start;
@@ -20,7 +19,7 @@ static byte *put_gtid(byte *at, const GroupRow *group) {
     return put_number(at, (uint64_t)group->seq_no, 1);
 }
 
-/* Write the GTIDs of the groups in `wanted` as text, side by side; `out` has room for the longest ones. */
+/* Write the GTIDs of the groups in `wanted` side by side; `out` has room for the longest ones. */
 KERNEL(gtid_texts) {
     byte *at = a->out.at, *last_at = at;
     long last = -1, last_size = 0;

@@ -1,40 +1,24 @@
-/* A kernel that makes commit records of the small, plain groups of a traditional binlog. It stops before whatever is
-not plain; the reference takes that: `ibbmaster.logs.classic.groups` for what is read, `ibbmaster.storage.ibb.appender`
-for what is written. */
+/* A kernel that makes commit records of small, plain groups of a traditional binlog. It stops before what is not plain.
+The references: `ibbmaster.logs.classic.groups` for what is read, `ibbmaster.storage.ibb.appender` for the rest. */
 
-/* Where in the pages a record of `size` bytes ends that begins at a position. */
-static long end_of_record(long position, long size) {
-    long page = position / PAGE, offset = position % PAGE;
-    while (size > 0) {
-        long room = DATA - offset;
-        if (room >= CHUNK_SIZE_MIN) {
-            long piece = min64(size, room - CHUNK_HEADER);
-            size -= piece;
-            offset += CHUNK_HEADER + piece;
-        }
-        if (size > 0 || offset == DATA) {
-            page++;
-            offset = 0;
-        }
-    }
-    return page * PAGE + offset;
-}
-
-/* Place a commit record, in chunks; returns the position after it. */
-static long place_record(const byte *record, long size, byte *pages, long position) {
+/* Place a commit record, in chunks; returns the position after it. Without `pages`, only find that. */
+static inline long place_record(const byte *record, long size, byte *pages, long position) {
     long done = 0;
     while (done < size) {
         long room = DATA - position % PAGE;
         if (room < CHUNK_SIZE_MIN) {
-            memset(pages + position, FILLER, (size_t)max64(room, 0));
+            if (pages)
+                memset(pages + position, FILLER, (size_t)max64(room, 0));
             position = (position / PAGE + 1) * PAGE;
             continue;
         }
         long piece = min64(size - done, room - CHUNK_HEADER);
-        byte *chunk = pages + position;
-        chunk[0] = (byte)(COMMIT | (done > 0 ? CONT : 0) | (done + piece == size ? LAST : 0));
-        store16(chunk + 1, piece);
-        copy(chunk + CHUNK_HEADER, record + done, piece);
+        if (pages) {
+            byte *chunk = pages + position;
+            chunk[0] = (byte)(COMMIT | (done > 0 ? CONT : 0) | (done + piece == size ? LAST : 0));
+            store16(chunk + 1, piece);
+            copy(chunk + CHUNK_HEADER, record + done, piece);
+        }
         done += piece;
         position += CHUNK_HEADER + piece;
         if (position % PAGE == DATA)
@@ -51,19 +35,19 @@ static bool is_newest(const PairRow *pair, long count, long domain_id, uint64_t 
     return true;
 }
 
-/* Append plain groups of source[READ_AT:] to the pages, while they end before WRITE_END. Stops before a group that is
-not plain, not whole here, too long, of an unknown pair, or not newer than all of its domain. */
+/* Append groups of source[READ_AT:] to the pages up to WRITE_END. Stops before a group that is not plain, not whole
+here, too long, of an unknown pair, or not newer than all of its domain. */
 KERNEL(convert_groups) {
     const byte *source = a->source.at;
     byte *scratch = a->scratch.at;
     Conversion *numbers = a->numbers.at;
-    NumberRows pairs = a->pairs;
+    Rows pairs = a->pairs;
     long offset = numbers->read_at, position = numbers->write_at;
     long checksum_bytes = numbers->checksum_bytes;
     long record_max = min64(numbers->record_max, a->scratch.size);
     while (true) {
         long total, behind = group_end(a->source, offset, numbers->source_offset, checksum_bytes, &a->roles, &total);
-        if (behind < 0 || total + 1 > record_max || end_of_record(position, total + 1) > numbers->write_end)
+        if (behind < 0 || total + 1 > record_max || place_record(NULL, total + 1, NULL, position) > numbers->write_end)
             break;
         const byte *event = source + offset;
         long pair = find_pair(event, pairs, numbers->pairs);
@@ -83,7 +67,7 @@ KERNEL(convert_groups) {
     return 0;
 }
 
-/* Give the first pages their checksums. The reference: `ibbmaster.logs.store.writer`. */
+/* The reference: `ibbmaster.logs.store.writer`. */
 KERNEL(seal_pages) {
     for (long page = 0; page < a->count; page++)
         store32(a->pages.at + page * PAGE + DATA, page_crc(a->pages.at + page * PAGE));

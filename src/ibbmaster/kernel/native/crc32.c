@@ -1,6 +1,6 @@
-/* CRC-32 as zlib has it, with carry-less multiplication where the CPU has it, or an instruction of its own. To
-multiply, lanes of 16 bytes are folded into each other: one that is some way before another may be multiplied by what a
-one becomes on that way, and added to it. The reference: `zlib.crc32`. */
+/* CRC-32 as zlib has it, with an instruction of the CPU or by carry-less multiplication. For the latter, lanes of 16
+bytes are folded into each other: a lane is multiplied by what a one becomes on the way to another, and added to it.
+The reference: `zlib.crc32`. */
 
 #ifdef __aarch64__
 #define after_word(crc, word) __crc32d(crc, word)
@@ -34,7 +34,6 @@ static inline uint32_t after_word(uint32_t before, uint64_t word) {
 static inline uint32_t after_byte(uint32_t crc, byte one) { return byte_tables[0][(crc ^ one) & 0xFF] ^ (crc >> 8); }
 #endif
 
-/* The register after some bytes more. */
 static uint32_t by_words(uint32_t crc, const byte *at, long size) {
     for (; size >= 8; at += 8, size -= 8)
         crc = after_word(crc, load64(at));
@@ -52,6 +51,8 @@ static uint32_t by_words(uint32_t crc, const byte *at, long size) {
 #define LANE 16            /* bytes */
 #define WIDE (4 * LANE)    /* bytes of the widest register */
 #define WIDE_ENABLED 0xE6u /* what of it the system has to keep where it changes processes */
+#define OVER_LANE _mm_set_epi64x(0x0ccaa009e, 0x1751997d0) /* 128 - 32, 128 + 32 */
+#define OVER_FOUR _mm_set_epi64x(0x1c6e41596, 0x154442bd4) /* 4 * 128 - 32, 4 * 128 + 32 */
 
 static int lanes_at_once; /* that this CPU multiplies: 4, 1 or 0 */
 
@@ -68,23 +69,22 @@ __attribute__((constructor)) static void ask_cpu(void) {
 
 static inline __m128i lane_at(const byte *at) { return _mm_loadu_si128((const __m128i *)at); }
 
-/* A lane and another one further on, as one; `over` turns its halves into what they are worth there. */
+/* A lane and another further on, as one; `over` turns its halves into what they are worth there. */
 MULTIPLYING static inline __m128i folded(__m128i lane, __m128i over, __m128i onto) {
     __m128i low = _mm_clmulepi64_si128(lane, over, 0x00), high = _mm_clmulepi64_si128(lane, over, 0x11);
     return _mm_xor_si128(_mm_xor_si128(low, high), onto);
 }
 
-/* As `folded`, of four lanes each. */
 MULTIPLYING_WIDE static inline __m512i folded_wide(__m512i lanes, __m512i over, __m512i onto) {
     __m512i low = _mm512_clmulepi64_epi128(lanes, over, 0x00), high = _mm512_clmulepi64_epi128(lanes, over, 0x11);
     return _mm512_xor_si512(_mm512_xor_si512(low, high), onto);
 }
 
-/* Fold four lanes and four again into one while there are so many, 16 at least; leaves the place behind them. */
+/* Fold lanes four by four, 16 at least, into one; leaves the place behind them. */
 MULTIPLYING_WIDE static __m128i fold_wide(uint32_t crc, const byte **begin, const byte *end) {
     const __m512i over_sixteen = _mm512_broadcast_i32x4(_mm_set_epi64x(0x1322d1430, 0x11542778a));
-    const __m512i over_four = _mm512_broadcast_i32x4(_mm_set_epi64x(0x1c6e41596, 0x154442bd4));
-    const __m128i over_lane = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0);
+    const __m512i over_four = _mm512_broadcast_i32x4(OVER_FOUR);
+    const __m128i over_lane = OVER_LANE;
     const byte *at = *begin;
     __m512i first = _mm512_xor_si512(_mm512_loadu_si512(at), _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)crc)));
     __m512i second = _mm512_loadu_si512(at + WIDE), third = _mm512_loadu_si512(at + 2 * WIDE);
@@ -105,10 +105,9 @@ MULTIPLYING_WIDE static __m128i fold_wide(uint32_t crc, const byte **begin, cons
     return folded(lane, over_lane, _mm512_extracti32x4_epi32(first, 3));
 }
 
-/* The register after some bytes more, which are a lane at least. Constants are powers of x modulo the polynomial. */
+/* The register after a lane of bytes at least. Constants are powers of x modulo the polynomial. */
 MULTIPLYING static uint32_t fold(uint32_t crc, const byte *at, long size) {
-    const __m128i over_lane = _mm_set_epi64x(0x0ccaa009e, 0x1751997d0); /* 128 - 32, 128 + 32 */
-    const __m128i over_four = _mm_set_epi64x(0x1c6e41596, 0x154442bd4); /* 4 * 128 - 32, 4 * 128 + 32 */
+    const __m128i over_lane = OVER_LANE, over_four = OVER_FOUR;
     const __m128i over_half = _mm_set_epi64x(0, 0x163cd6124); /* 64 */
     const __m128i division = _mm_set_epi64x(0x1f7011641, 0x1db710641); /* x^64 divided by the polynomial, and that */
     const __m128i lower = _mm_set1_epi64x(0xFFFFFFFF);
@@ -149,7 +148,7 @@ MULTIPLYING static uint32_t fold(uint32_t crc, const byte *at, long size) {
 
 #endif
 
-/* The checksum of some bytes after what has the checksum `before`, 0 for nothing. */
+/* The checksum of bytes after what has the checksum `before`, 0 for nothing. */
 static long crc32(const byte *bytes, long size, long before) {
     uint32_t crc = (uint32_t)before ^ 0xFFFFFFFF;
 #ifdef __x86_64__

@@ -55,12 +55,9 @@ static uint32_t page_crc(const byte *page) {
     return (uint32_t)crc ^ 0xFFFFFFFF;
 }
 
-/* Whether the checksum of a page is right, or the page is blank. */
+/* Whether a page's checksum is right, or the page is blank. */
 static bool is_page_good(const byte *page) {
     if (page_crc(page) == load32(page + DATA))
         return true;
-    for (long at = 0; at < PAGE; at += 8)
-        if (load64(page + at))
-            return false;
-    return true;
+    return !load64(page) && !memcmp(page, page + 8, (size_t)(PAGE - 8));
 }

@@ -14,7 +14,6 @@ static inline byte *put_two(byte *at, long value) {
     return at + 2;
 }
 
-/* Write the last `count` digits of a number. */
 static inline byte *put_digits(byte *at, uint64_t value, long count) {
     byte *end = at + count, *place = end;
     for (; place - at >= 2; value /= 100) {
@@ -26,7 +25,7 @@ static inline byte *put_digits(byte *at, uint64_t value, long count) {
     return end;
 }
 
-/* Write a number with zeros in front up to a width. */
+/* A number with zeros in front up to a width. */
 static inline byte *put_number(byte *at, uint64_t value, long width) {
     long count = 1;
     while (count < 20 && value >= LIMITS[count])
@@ -42,7 +41,6 @@ static inline byte *put_date(byte *at, Date date) {
     return put_two(at, date.day);
 }
 
-/* Write hours, minutes, seconds and some digits of a second. */
 static inline byte *put_clock(byte *at, Clock clock, long digits) {
     at = put_number(at, (uint64_t)clock.hour, 2);
     *at++ = ':';

@@ -1,11 +1,9 @@
-/* Kernels that frame events as packets. The reference, which puts the same bytes on the wire:
-`ibbmaster.replication.dump.framing`. */
+/* Kernels that frame events as packets. The reference: `ibbmaster.replication.dump.framing`. */
 
 #define SEGMENT_MIN 8192 /* bytes: shorter pieces are copied faster than sent by themselves */
 #define SMALL_EVENT 256 /* bytes: up to here, copies of 32 bytes are faster than a call */
 #define ROOM 64 /* bytes that are kept free for headers, checksums, and copies that go too far */
 
-/* Where in the output a piece of the source belongs, where it begins there, and its bytes. */
 typedef struct { long at, start, size; } Segment;
 
 static inline bool is_left_out(const byte *event, long filters) {
@@ -47,7 +45,6 @@ static inline void begin_packet(Field *state, byte *out, long payload) {
     state->sequence = (state->sequence + 1) & 0xFF;
 }
 
-/* Begin another packet of an event if the one before is full. */
 static inline void continue_packet(Field *state, byte *out, long left) {
     if (state->packet_left == 0) {
         state->packet_left = min64(left, PACKET_MAX);
@@ -88,7 +85,7 @@ static inline uint64_t prefix_of(const Framing *framing) {
     return (uint64_t)load32(framing->prefix.at) & ((UINT64_C(1) << bits) - 1);
 }
 
-/* How short events are framed: of less bytes than `size_max`, and none ends behind `room` of the output. */
+/* How events of less bytes than `size_max` are framed, up to `room` of the output. */
 typedef struct { uint64_t prefix; long prefix_size, filters, size_max, room; } ShortEvents;
 
 static inline ShortEvents short_events(const Framing *framing) {
@@ -99,8 +96,8 @@ static inline ShortEvents short_events(const Framing *framing) {
     return (ShortEvents){prefix_of(framing), prefix_size, state->filters, size_max, room};
 }
 
-/* Frame the events of source[start:end] that are whole and short, up to the first that is not: returns its offset. The
-position in the output and the number of the next packet move. FULL where there is no room for an event. */
+/* Frame the events of source[start:end] up to the first that is not whole and short: returns its offset. The position
+in the output and the number of the next packet move. FULL where there is no room for an event. */
 static inline long frame_short(Bytes source, long start, long end, ShortEvents wanted, Bytes out, long *position,
                                long *sequence, long *status) {
     long readable = source.size - 32, writable = out.size - 32, offset = start, number = *sequence;
@@ -115,8 +112,7 @@ static inline long frame_short(Bytes source, long start, long end, ShortEvents w
                 *status = FULL;
                 break;
             }
-            store64(at,
-                    (uint64_t)payload | (uint64_t)number << 24 | wanted.prefix << 32); /* too many are overwritten */
+            store64(at, (uint64_t)payload | (uint64_t)number << 24 | wanted.prefix << 32);
             at += 4 + wanted.prefix_size;
             copy_event(at, event, size, offset + size <= readable && used + payload + 4 <= writable);
             at += size;
@@ -129,7 +125,7 @@ static inline long frame_short(Bytes source, long start, long end, ShortEvents w
     return offset;
 }
 
-/* Hold what is here of an event header that is cut; returns how many bytes it was. */
+/* Hold what is here of a cut event header; returns how many bytes. */
 static inline long hold_head(const byte *at, long here, Field *state, byte *head) {
     long taken = min64(EVENT_HEADER - state->head_held, here);
     copy(head + state->head_held, at, taken);
@@ -157,10 +153,9 @@ static long take_head(const byte *at, long here, const Framing *framing, long *s
     return taken;
 }
 
-/* Frame the events that lie in source[start:end], which may begin and end inside one. Long pieces are not copied, but
-noted as segments while there is room for them; together with the output they are never longer than `out`. Returns where
-it stopped, and in `status` why: DONE, FULL, or FALLBACK where an event's size makes no sense; `state` and `head` hold
-what is needed to continue. */
+/* Frame source[start:end], which may begin and end inside an event. Long pieces are noted as segments while there is
+room for them; together with the output they are never longer than `out`. Returns where it stopped, and in `status` why:
+DONE, FULL, or FALLBACK where an event's size makes no sense; `state` and `head` hold what is needed to continue. */
 static long frame_bytes(Bytes source, long start, long end, const Framing *framing, long *status) {
     Field *state = framing->state.at;
     long offset = start;

@@ -1,4 +1,4 @@
-/* What kernels know of a group by the GTID event that it begins with. The reference: `ibbmaster.logs.log.event_groups`. */
+/* The GTID event that a group begins with. The reference: `ibbmaster.logs.log.event_groups`. */
 
 #define NO_EVENT -1
 
@@ -11,7 +11,7 @@ static inline bool is_group_begin(const byte *event, long size) {
     return size >= GROUP_BEGIN && event[TYPE_OFFSET] == EventType_GTID && size_of(event) >= GTID_EVENT_SIZE_MIN;
 }
 
-/* Whether the bytes begin with a GTID event and are events to their end, none of the type `stopper`. */
+/* Whether the bytes are a GTID event and others to their end, none of the type `stopper`. */
 static bool is_group(const byte *source, long start, long end, long stopper) {
     if (!is_group_begin(source + start, end - start))
         return false;
@@ -27,8 +27,7 @@ static bool is_group(const byte *source, long start, long end, long stopper) {
 /* The group at which the skipping of its domain ends. */
 typedef struct { long domain, server, sequence; } Skip;
 
-/* The row of `skips` for a group's domain; NULL for none. */
-static inline const Skip *skip_of(const byte *event, NumberRows skips) {
+static inline const Skip *skip_of(const byte *event, Rows skips) {
     const Skip *skip = skips.at;
     for (long row = 0; row < skips.rows; row++, skip++)
         if (skip->domain == domain_of(event))
@@ -37,13 +36,12 @@ static inline const Skip *skip_of(const byte *event, NumberRows skips) {
 }
 
 /* Whether a group comes before the one at which its domain's skipping ends. */
-static bool is_skipped(const byte *event, NumberRows skips) {
+static bool is_skipped(const byte *event, Rows skips) {
     const Skip *skip = skip_of(event, skips);
     return skip && (skip->server != server_of(event) || sequence_of(event) < (uint64_t)skip->sequence);
 }
 
-/* Whether a group is that one. */
-static bool is_limit(const byte *event, NumberRows skips) {
+static bool is_limit(const byte *event, Rows skips) {
     const Skip *skip = skip_of(event, skips);
     return skip && skip->server == server_of(event) && sequence_of(event) == (uint64_t)skip->sequence;
 }
@@ -52,8 +50,8 @@ static inline bool is_same_pair(const byte *one, const byte *other) {
     return server_of(one) == server_of(other) && domain_of(one) == domain_of(other);
 }
 
-/* The number of a group's pair; `count` if it is not among the first `count` ones. */
-static inline long find_pair(const byte *event, NumberRows pairs, long count) {
+/* The row of a group's pair; `count` if the first `count` ones lack it. */
+static inline long find_pair(const byte *event, Rows pairs, long count) {
     long server_id = server_of(event), domain_id = domain_of(event), number = 0;
     const PairRow *pair = pairs.at;
     for (; number < count && (pair->domain != domain_id || pair->server != server_id); number++)
@@ -61,14 +59,14 @@ static inline long find_pair(const byte *event, NumberRows pairs, long count) {
     return number;
 }
 
-/* Whether a group has a number that is not above the one noted last for its pair. */
-static inline bool is_step_back(const byte *event, NumberRows pairs, const Field *state) {
+/* Whether a group's number is not above the one noted last for its pair. */
+static inline bool is_step_back(const byte *event, Rows pairs, const Field *state) {
     long pair = find_pair(event, pairs, state->pairs);
     return pair < state->pairs && sequence_of(event) <= (uint64_t)ROW(PairRow, pairs, pair)->last;
 }
 
 /* Note the GTID of a group, and its turn; returns the row of its pair, -1 for no room. */
-static inline long note_group(const byte *event, NumberRows pairs, Field *state) {
+static inline long note_group(const byte *event, Rows pairs, Field *state) {
     long pair = find_pair(event, pairs, state->pairs);
     if (pair == pairs.rows)
         return -1;

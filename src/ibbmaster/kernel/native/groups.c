@@ -1,6 +1,6 @@
 /* Kernels that frame whole groups in a block of pages, skip them, and frame parts of groups out of band. The
-references, which put the same bytes on the wire: `ibbmaster.logs.log.event_groups` and
-`ibbmaster.logs.log.out_of_band`, together with `ibbmaster.replication.dump.framing`. */
+references: `ibbmaster.logs.log.event_groups` and `ibbmaster.logs.log.out_of_band` with
+`ibbmaster.replication.dump.framing`. */
 
 /* The first event of the commit record in rows [row:end], as far as `begin` has room for it. NULL if it is no GTID
 event, or something is out of band. */
@@ -42,11 +42,11 @@ static long frame_group(Bytes pages, long row, long end, const Framing *framing)
     return status;
 }
 
-/* Frame groups of one chunk each; returns the row of the first that is not one. A pair is noted when another one comes,
-as that costs as much as an event. */
+/* Frame groups of one chunk each; returns the row of the first other. A pair is noted when another one comes, as that
+costs as much as an event. */
 static long frame_run(Bytes pages, long row, long count, const Framing *framing) {
     Field *state = framing->state.at;
-    NumberRows pairs = framing->pairs;
+    Rows pairs = framing->pairs;
     long position = state->out, sequence = state->sequence, status = DONE;
     ShortEvents whole = short_events(framing);
     whole.filters = 0; /* there are none, which the compiler does not know */
@@ -88,7 +88,7 @@ static long frame_run(Bytes pages, long row, long count, const Framing *framing)
     return row;
 }
 
-/* Where in the pages the out-of-band records before a row begin, with no group between; -1 for none. */
+/* Where the out-of-band records before a row begin, with no group between; -1 for none. */
 static long last_run(ShortRows table, long row) {
     long found = -1;
     while (row-- > 0 && (ROW(ChunkRow, table, row)->type & TYPE_MASK) != COMMIT)
@@ -97,7 +97,7 @@ static long last_run(ShortRows table, long row) {
     return found;
 }
 
-/* Have the place be that of the current record, if that is indexed; returns why no more records come. */
+/* Have the place be that of the current record; returns why no more come. */
 static inline long stopped_at(const Chunks *chunks) {
     if (chunks->row < chunks->rows)
         stop_at(ROW(ChunkRow, chunks->table, chunks->row)->start, chunks->state);
@@ -130,9 +130,9 @@ static inline bool find_commit_record(Chunks *chunks, const Framing *framing, bo
     }
 }
 
-/* Frame whole event groups of a block of `count` pages, each if all of it is here; skip other records. Begins and ends
-where a record ends, or inside one that is skipped (SKIP_TYPE). PAIRS continues from what it was; RUN is noted. Groups
-with a part out of band, and everything that is not as it should be, are for the reference: FALLBACK. */
+/* Frame whole groups of a block of `count` pages; skip other records. Begins and ends where a record ends, or inside
+one that is skipped (SKIP_TYPE). PAIRS continues; RUN is noted. FALLBACK at groups with a part out of band, and at what
+is not as it should be. */
 static long frame_table(Bytes pages, long count, const Framing *framing) {
     Field *state = framing->state.at;
     state->groups = state->segments = state->segment_bytes = 0;
@@ -182,8 +182,8 @@ KERNEL(skip_table) {
     return stopped_at(&chunks);
 }
 
-/* Frame the events in a chunk of an out-of-band record without the first `TO_SKIP` bytes; DONE if all went. Else the
-place is that chunk, and what was framed of it is to be skipped next time. */
+/* Frame a chunk of an out-of-band record without the first `TO_SKIP` bytes; DONE if all went. Else the place is that
+chunk, and what was framed of it is to be skipped next time. */
 static long frame_node_chunk(Bytes pages, const ChunkRow *chunk, const Framing *framing) {
     Field *state = framing->state.at;
     long start = chunk->start + CHUNK_HEADER, end = start + chunk->size;
@@ -199,9 +199,8 @@ static long frame_node_chunk(Bytes pages, const ChunkRow *chunk, const Framing *
     return status;
 }
 
-/* Frame the events in the out-of-band record whose begin, or other chunk, is the place, without the first TO_SKIP
-bytes. DONE after the record; NEED_MORE at the end of the block; FULL where the output ends; FALLBACK where the pages or
-events are not as they should be. Output and SEGMENTS continue from what they were. */
+/* Frame the out-of-band record of which a chunk is the place, without the first TO_SKIP bytes. DONE after it; NEED_MORE
+at the end of the block; FULL where the output ends; FALLBACK where something is wrong. Output and SEGMENTS continue. */
 static long frame_node(Bytes pages, long count, const Framing *framing) {
     Field *state = framing->state.at;
     bool is_begun = state->skip_type == OOB_DATA;
@@ -222,9 +221,9 @@ static long frame_node(Bytes pages, long count, const Framing *framing) {
     return chunks.status == NO_DATA ? FALLBACK : chunks.status;
 }
 
-/* Go on with the node that an out-of-band record is: DONE if it is one of those of the way, or of another group, or
-FULL where more nodes are wanted; FALLBACK where a node was passed. */
-static long find_way_node(long place, NumberRows nodes, Field *state, Progress *progress) {
+/* Go on with the node that begins at a place: DONE if it is on the way, or of another group; FULL where more nodes are
+wanted; FALLBACK where a node was passed. */
+static long find_way_node(long place, Rows nodes, Field *state, Progress *progress) {
     if (progress->node == nodes.rows)
         return progress->has_more ? FULL : DONE;
     const NodeRow *node = ROW(NodeRow, nodes, progress->node);
@@ -235,11 +234,10 @@ static long find_way_node(long place, NumberRows nodes, Field *state, Progress *
     return node->place < place ? FALLBACK : DONE;
 }
 
-/* Frame the events in the out-of-band nodes on the way to a commit record, and check all of that way. `base` is the
-file offset of the pages. What lies there besides is skipped, as `frame_table` does. DONE before the commit record at
-`COMMIT`, if that is where one record ends and the next begins, and no other came before; NEED_MORE at the end of the
-block; FULL where the output or the nodes at hand end; else as `frame_node`. */
-static long frame_way(Bytes pages, long count, long base, NumberRows nodes, const Framing *framing,
+/* Frame the out-of-band nodes on the way to a commit record, and check all of that way; skip what lies there besides.
+`base` is the file offset of the pages. DONE before the commit record at `COMMIT`, if a record ends there and no
+other commit came before; NEED_MORE behind the block; FULL where output or nodes end; else as `frame_node`. */
+static long frame_way(Bytes pages, long count, long base, Rows nodes, const Framing *framing,
                       Progress *progress) {
     Field *state = framing->state.at;
     state->verified = 0;

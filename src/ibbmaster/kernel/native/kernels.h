@@ -1,7 +1,6 @@
-/* What all kernels share: memory as it comes from Python, loads and stores at any address. `fields.h` is made of
-`ibbmaster.kernel.fields` and `calls`: types of arrays and tuples, places in them, arguments of each kernel. Numbers
-wrap around (-fwrapv), nothing is allocated, and every length is checked before it is used. Functions named put_...
-write at a place, and return the one behind; NULL where the reference has to say what it is. */
+/* What all kernels share. `fields.h` is made of `ibbmaster.kernel.fields` and `calls`. Numbers wrap around (-fwrapv),
+nothing is allocated, and every length is checked before it is used. Functions named put_... write at a place, and
+return the one behind; NULL for the reference. */
 #ifndef IBBMASTER_KERNELS_H
 #define IBBMASTER_KERNELS_H
 
@@ -22,11 +21,9 @@ typedef uint8_t byte;
 #define OOB_DATA RecordType_OOB_DATA
 #define GTID_STATE RecordType_GTID_STATE
 
-/* A row of a table. */
 #define ROW(type, table, number) ((type *)(table).at + (number))
 
-/* A place in a table of plain numbers. */
-static inline long *number_at(NumberRows table, long row, long column) {
+static inline long *number_at(Rows table, long row, long column) {
     return (long *)table.at + row * table.columns + column;
 }
 
@@ -39,20 +36,13 @@ static inline long max64(long one, long other) { return one > other ? one : othe
 static inline void copy(byte *to, const byte *from, long size) { memcpy(to, from, (size_t)size); }
 
 /* Numbers at any address. */
-typedef struct {
-    uint16_t is;
-} __attribute__((packed)) Any16;
-typedef struct {
-    uint32_t is;
-} __attribute__((packed)) Any32;
-typedef struct {
-    uint64_t is;
-} __attribute__((packed)) Any64;
+typedef struct { uint16_t is; } __attribute__((packed)) Any16;
+typedef struct { uint32_t is; } __attribute__((packed)) Any32;
+typedef struct { uint64_t is; } __attribute__((packed)) Any64;
 
 static inline long load16(const byte *at) { return ((const Any16 *)at)->is; }
 static inline long load32(const byte *at) { return ((const Any32 *)at)->is; }
 static inline uint64_t load64(const byte *at) { return ((const Any64 *)at)->is; }
-static inline uint64_t load64_big(const byte *at) { return __builtin_bswap64(load64(at)); }
 
 static inline void store16(byte *at, long value) { ((Any16 *)at)->is = (uint16_t)value; }
 static inline void store32(byte *at, long value) { ((Any32 *)at)->is = (uint32_t)value; }

@@ -1,13 +1,11 @@
-/* The kernel that leaves out groups, and events of tables, of packets that are framed already. It hands back each group
-about which more is to be decided. The references: `ibbmaster.logs.stages.filtering`, and `ibbmaster.logs.stages.stage`
-for what an emptied group is. */
+/* The kernel that leaves out groups, and events of tables, of framed packets. It hands back each group that needs a
+decision. The references: `ibbmaster.logs.stages.filtering`, and `ibbmaster.logs.stages.stage` for emptied groups. */
 
 #define NAMES_AT (EVENT_HEADER + TABLE_ID_SIZE + 2) /* of a TABLE_MAP */
 #define NOT_OF_EMPTIED (GtidFlag_STANDALONE | GtidFlag_DDL | GtidFlag_WAITED | HAS_XID)
 #define COMMIT_EVENT_BYTES (EVENT_HEADER + QUERY_FIXED + 1 + 6)
 
-/* What becomes of events of the table that has these names. */
-static long verdict_of(const byte *named, long size, const byte *names, NumberRows tables) {
+static long verdict_of(const byte *named, long size, const byte *names, Rows tables) {
     long digest = crc32(named, size, 0), mask = tables.rows - 1;
     for (long row = digest & mask;; row = (row + 1) & mask) {
         const TableRow *table = ROW(TableRow, tables, row);
@@ -18,7 +16,7 @@ static long verdict_of(const byte *named, long size, const byte *names, NumberRo
     }
 }
 
-/* How long the names of a TABLE_MAP event of `size` bytes are; 0 if they do not end in it. */
+/* Bytes of the names of a TABLE_MAP event; 0 if they do not end in it. */
 static inline long names_bytes(const byte *event, long size) {
     if (NAMES_AT >= size)
         return 0;
@@ -32,10 +30,9 @@ static inline long table_id_of(const byte *event) {
     return load32(event + EVENT_HEADER) | load16(event + EVENT_HEADER + 4) << 32;
 }
 
-/* What becomes of events of a table that a group has opened. */
 typedef struct { long table_id, verdict; } Opened;
 
-/* The row of a table among those; `count` if it is not one. */
+/* The row of a table; `count` if it has none. */
 static inline long find_opened(const Opened *opened, long count, long table_id) {
     long row = 0;
     while (row < count && opened[row].table_id != table_id)
@@ -49,8 +46,7 @@ static inline bool has_rows(long event_type) {
            (event_type >= EventType_WRITE_ROWS_COMPRESSED_V1 && event_type <= EventType_DELETE_ROWS_COMPRESSED);
 }
 
-/* Whether the group of a GTID event is of a domain and a server that are chosen. */
-static bool is_chosen(const byte *event, NumberRows numbers) {
+static bool is_chosen(const byte *event, Rows numbers) {
     bool has_domains = false, has_servers = false, is_of_domain = false, is_of_server = false;
     const NumberRule *rule = numbers.at;
     for (long row = 0; row < numbers.rows; row++, rule++) {
@@ -65,20 +61,12 @@ static bool is_chosen(const byte *event, NumberRows numbers) {
     return (is_of_domain || !has_domains) && (is_of_server || !has_servers);
 }
 
-/* The thread id of a GTID event, which is whole; 0 if it has none. */
 static inline long thread_of(const byte *event, long size) {
     long at = extra_flags_at(event);
-    if (at >= size)
-        return 0;
-    long extra_flags = event[at++];
-    if (extra_flags & HAS_ENGINE_COUNT)
-        at++;
-    if (extra_flags & HAS_ALTER_SEQ_NO)
-        at += ALTER_SEQ_NO_BYTES;
-    return extra_flags & HAS_THREAD_ID ? load32(event + at) : 0;
+    return at < size && event[at] & HAS_THREAD_ID ? load32(event + thread_at(event, at)) : 0;
 }
 
-/* Write the packets of a group with the GTID event of this packet and a COMMIT; returns how many bytes. */
+/* Write a group with the GTID event of this packet and a COMMIT; returns how many bytes. */
 static long put_emptied(const byte *packet, long packet_size, long prefix_size, long sequence, byte *out) {
     long before = 4 + prefix_size;
     const byte *event = packet + before;
@@ -102,7 +90,6 @@ static long put_emptied(const byte *packet, long packet_size, long prefix_size, 
     return commit + COMMIT_EVENT_BYTES - out;
 }
 
-/* Copy a packet, with the number that it has now; returns how many bytes. */
 static inline long put_packet(const byte *packet, long size, long *sequence, byte *out) {
     copy(out, packet, size);
     out[3] = (byte)*sequence;
@@ -112,8 +99,7 @@ static inline long put_packet(const byte *packet, long size, long *sequence, byt
 
 /* Copy the packets of source[READ_AT:], which are whole groups, without what is not chosen. Rows of `numbers`:
 CHOSEN_DOMAIN or CHOSEN_SERVER, and which; others are emptied. `names` and `tables` say what becomes of the events of
-tables, `opened` has room for those of one group. Packets and their numbers continue from OUT and SEQUENCE. Returns a
-`FilterStatus`. */
+tables, `opened` has room for those of one group. OUT and SEQUENCE continue. Returns a `FilterStatus`. */
 KERNEL(leave_out) {
     const byte *source = a->source.at;
     FilterField *state = a->state.at, here = *state; /* kept at the begin of each group */

@@ -1,5 +1,4 @@
-/* Kernels that write changes of rows as lines of text: steps say what a line has. The references: the printers of
-`ibbmaster.commands.printing`. */
+/* Kernels that write changes of rows as lines of text. The references: `ibbmaster.commands.printing`. */
 
 #define DELETED 127
 #define SLACK 64                /* bytes of room that every step has beyond what is counted */
@@ -20,7 +19,6 @@ static inline byte *put_bytes(byte *at, const byte *end, Bytes source, long star
     return at + size;
 }
 
-/* The number of a letter in four hexadecimal digits. */
 static inline byte *put_escape(byte *at, long letter) {
     *at++ = '\\';
     *at++ = 'u';
@@ -31,7 +29,7 @@ static inline byte *put_escape(byte *at, long letter) {
 
 static inline bool is_rest(byte one) { return (one & 0xC0) == 0x80; }
 
-/* Read the letter of several bytes that begins a text of `left` bytes; returns its bytes, 0 if there is none. */
+/* Read a letter of several bytes from a text of `left` bytes; returns its bytes, 0 if it is none. */
 static long letter_at(const byte *text, long left, long *letter) {
     long first = text[0];
     if (first < 0xC2 || first >= 0xF5 || left < 2 || !is_rest(text[1]))
@@ -54,7 +52,6 @@ static long letter_at(const byte *text, long left, long *letter) {
     return *letter >= 0x10000 && *letter < 0x110000 ? 4 : 0;
 }
 
-/* Whether a letter beyond ASCII is written as it is. */
 static inline bool is_seen(long letter) {
     return letter > 0x9F && !(letter >= 0x2028 && letter <= 0x202E) && !(letter >= 0x2066 && letter <= 0x2069) &&
            letter != 0xFEFF;
@@ -103,15 +100,6 @@ static byte *put_json(byte *at, Bytes data, long start, long size) {
     return at;
 }
 
-/* The first `count` of the three bytes of `word` as four letters of base64. */
-static inline byte *put_three(byte *at, uint64_t word, long count) {
-    *at++ = (byte)LETTERS_64[word >> 18];
-    *at++ = (byte)LETTERS_64[word >> 12 & 63];
-    *at++ = (byte)(count > 1 ? LETTERS_64[word >> 6 & 63] : '=');
-    *at++ = (byte)(count > 2 ? LETTERS_64[word & 63] : '=');
-    return at;
-}
-
 /* Bytes as base64, with zeros up to `filled` bytes. */
 static byte *put_base64(byte *at, const byte *bytes, long size, long filled) {
     long total = max64(size, filled);
@@ -119,12 +107,15 @@ static byte *put_base64(byte *at, const byte *bytes, long size, long filled) {
         uint64_t word = 0;
         for (long place = index; place < index + 3; place++)
             word = word << 8 | (place < size ? bytes[place] : 0);
-        at = put_three(at, word, total - index);
+        *at++ = (byte)LETTERS_64[word >> 18];
+        *at++ = (byte)LETTERS_64[word >> 12 & 63];
+        *at++ = (byte)(total - index > 1 ? LETTERS_64[word >> 6 & 63] : '=');
+        *at++ = (byte)(total - index > 2 ? LETTERS_64[word & 63] : '=');
     }
     return at;
 }
 
-/* A number of 128 bits, given as its halves, as base64 of the fewest bytes that hold it, the highest first. */
+/* A number of 128 bits as base64 of the fewest bytes that hold it, the highest first. */
 static byte *put_wide_base64(byte *at, long low, long high) {
     unsigned __int128 value = (unsigned __int128)(uint64_t)high << 64 | (uint64_t)low;
     byte bytes[16], sign = (byte)(high >> 63);
@@ -136,7 +127,6 @@ static byte *put_wide_base64(byte *at, long low, long high) {
     return put_base64(at, bytes + first, 16 - first, 0);
 }
 
-/* Single bytes as the texts they stand for; NULL if one stands for none. */
 static byte *put_letters(byte *at, const byte *bytes, long size, const long *choices, const byte *store) {
     for (long index = 0; index < size; index++) {
         const long *choice = choices + 2 * bytes[index];
@@ -148,8 +138,8 @@ static byte *put_letters(byte *at, const byte *bytes, long size, const long *cho
     return at;
 }
 
-/* Write the heads of groups from the first offset on, and leave their offsets; `out` has room for them. Returns how
-many bytes are written then. */
+/* Write the heads of groups from the first offset on, and leave their offsets; `out` has room for them. Returns where
+the last one ends. */
 KERNEL(write_heads) {
     long *offsets = a->offsets.at;
     byte *at = a->out.at + offsets[0], *end = a->out.at + a->out.size;
@@ -207,14 +197,14 @@ static inline byte *put_step(byte *at, const byte *end, Bytes data, const LineRo
     }
 }
 
-/* A row as a line; NULL, and why in `status`, if it has no room or a value is for the reference. */
+/* A row as a line; NULL, and why in `status`, if it does not go. */
 static inline byte *put_line(byte *at, const byte *end, Bytes data, const LinePlan *plan, const Decoded *rows,
                              LineField *state, long *number, long *status) {
     long row = state->row, group = rows->row_groups.at[row], kind = rows->row_kinds.at[row];
     Bytes store = plan->store;
     const byte *room = end - SLACK;
     const long *program = number_at(plan->programs, kind >> KIND_BITS, 0);
-    *status = LineStatus_FULL;
+    *status = OutStatus_FULL;
     for (long index = program[0]; index < program[0] + program[1]; index++) {
         const LineRow *step = ROW(LineRow, plan->steps, index);
         if (room - at < step->size + VALUE_SIZE_MAX)
@@ -246,8 +236,7 @@ static inline byte *put_line(byte *at, const byte *end, Bytes data, const LinePl
         long size = 0, needed = 0;
         if (op == LineOp_CHOICE) {
             bool is_there = 0 <= *slot_at && *slot_at < step->second;
-            size = is_there ? *number_at(plan->choices, first + *slot_at, 1) : -1;
-            needed = size;
+            needed = size = is_there ? *number_at(plan->choices, first + *slot_at, 1) : -1;
         } else if (op != LineOp_INTEGER && op != LineOp_UNSCALED) {
             size = *behind;
             needed = 6 * max64(size, first);
@@ -259,7 +248,7 @@ static inline byte *put_line(byte *at, const byte *end, Bytes data, const LinePl
         at = put_step(at, end, data, step, plan, slot_at, behind, size);
         if (!at) {
             state->step = index;
-            *status = LineStatus_FALLBACK;
+            *status = OutStatus_FALLBACK;
             return NULL;
         }
         at = put_bytes(at, end, store, step->closing, closing);
@@ -267,23 +256,23 @@ static inline byte *put_line(byte *at, const byte *end, Bytes data, const LinePl
     return at;
 }
 
-/* Write rows as lines until there are no more, or no more room; of a line that is not whole nothing counts. */
+/* Write rows as lines; of a line that is not whole nothing counts. */
 KERNEL(write_lines) {
     const LinePlan plan = a->plan; /* copies, which no byte that is written can change */
     const Decoded rows = a->rows;
     LineField *state = a->state.at;
     long status;
+    byte *out = a->out.at;
     while (state->row < state->rows) {
         long row = state->row, kind = rows.row_kinds.at[row], group = rows.row_groups.at[row];
         long number = group == state->group ? state->number : 0;
-        byte *begin = a->out.at + state->out, *out_end = a->out.at + a->out.size;
-        byte *at = put_line(begin, out_end, a->data, &plan, &rows, state, &number, &status);
+        byte *at = put_line(out + state->out, out + a->out.size, a->data, &plan, &rows, state, &number, &status);
         if (!at)
             return status;
-        state->out = at - a->out.at;
+        state->out = at - out;
         state->group = group;
         state->number = number;
         state->row += (kind & ((1 << KIND_BITS) - 1)) == UPDATE_BEFORE ? 2 : 1;
     }
-    return LineStatus_END;
+    return OutStatus_END;
 }

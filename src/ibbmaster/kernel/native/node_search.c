@@ -1,9 +1,9 @@
-/* A kernel that finds the out-of-band nodes of a stream in the order of their data. The reference:
-`ibbmaster.storage.ibb.oob.walk_oob`, together with `ibbmaster.logs.log.out_of_band`. */
+/* A kernel that finds out-of-band nodes in the order of their data. The references:
+`ibbmaster.storage.ibb.oob.walk_oob` and `ibbmaster.logs.log.out_of_band`. */
 
 #define TAG_BITS 3 /* of a compressed integer */
 #define TAG_MASK 7
-#define LONG_TAG 7 /* the long form is for the reference */
+#define LONG_TAG 7 /* for the reference */
 
 /* A compressed integer; leaves the offset after it, -1 if it runs over the end or is long. */
 static inline long decode_int(const byte *source, long *offset, long end) {
@@ -17,8 +17,8 @@ static bool read_page(long file, long first, byte *page) {
     return first >= PAGE && pread((int)file, page, PAGE, first) == PAGE && is_page_good(page);
 }
 
-/* Keep the head of a node in a chunk of this type behind the page, after `held` bytes; how many there are then, -1 if
-this is not such a chunk. */
+/* Keep the head of a node in a chunk of this type behind the page, after `held` bytes; how many there are then, -1 for
+another chunk. */
 static long keep_head(byte *page, long offset, long chunk_type, long held) {
     long chunk = load32(page + offset), start = offset + CHUNK_HEADER, size = chunk >> 8 & 0xFFFF;
     if ((chunk & 0xFF & ~LAST) != chunk_type || size == 0 || start + size > DATA)
@@ -28,7 +28,7 @@ static long keep_head(byte *page, long offset, long chunk_type, long held) {
     return held + taken;
 }
 
-/* Read the header of the node at a place of the file, which may go on at the begin of the next page, after a state. */
+/* Read the header of the node at a place, which may go on on the next page, after a state. */
 static bool read_header(long file, long place, byte *page, long *header) {
     long offset = place & (PAGE - 1), first = place - offset;
     if (!read_page(file, first, page) || offset > DATA - CHUNK_HEADER - 1)
@@ -54,13 +54,13 @@ static bool read_header(long file, long place, byte *page, long *header) {
     return offset >= 0;
 }
 
-/* Note the nodes that come next in `nodes`, as many as there is room for; gives how many, and why no more. `path` is
-what is left to look at, at first the last node of the stream. DONE after the last node, FULL where there are more;
-FALLBACK where a node is in another file, or something is not as it should be: then the reference says what. */
+/* Note the next nodes in `nodes`, as many as there is room for; gives how many, and why no more. `path` is what is left
+to look at, at first the last node of the stream. DONE after the last node, FULL where there are more; FALLBACK where a
+node is in another file, or something is wrong. */
 KERNEL(find_nodes) {
     NodeScan *search = a->search.at;
     long *header = a->header.at, found = 0;
-    NumberRows path = a->path;
+    Rows path = a->path;
     *more = FALLBACK;
     while (search->path > 0 && found < a->nodes.rows) {
         long row = search->path - 1;

@@ -1,4 +1,4 @@
-/* Numbers, days and fractions of a second as rows hold them. The references: `ibbmaster.replication.event.rows`. */
+/* Values as rows hold them; false if one is not as it should be. The references: `ibbmaster.replication.event.rows`. */
 
 #define DAY_S 86400
 #define WORD_DIGITS 9   /* of a DECIMAL: four bytes hold nine digits ... */
@@ -23,7 +23,7 @@ static inline uint64_t little(Bytes data, long offset, long size) {
 
 static inline uint64_t big(Bytes data, long offset, long size) {
     if (offset + 8 <= data.size)
-        return load64_big(data.at + offset) >> (64 - 8 * size);
+        return __builtin_bswap64(load64(data.at + offset)) >> (64 - 8 * size);
     uint64_t value = 0;
     for (long index = 0; index < size; index++)
         value = value << 8 | data.at[offset + index];
@@ -34,7 +34,7 @@ static inline long floor_div(long number, long divisor) {
     return number / divisor - (number % divisor != 0 && (number < 0) != (divisor < 0));
 }
 
-/* Find days since 1970 of a day of the Gregorian calendar; false if there is no such day from the year 1 to 9999. */
+/* Find days since 1970 of a day; false if the years 1 to 9999 have no such day. */
 static inline bool days_of(long year, long month, long day, long *days) {
     *days = 0;
     if (year < 1 || year > 9999 || month < 1 || month > 12 || day < 1)
@@ -51,7 +51,6 @@ static inline bool days_of(long year, long month, long day, long *days) {
     return day <= (month == 2 ? 28 + is_leap : 30 + ((month + (month >> 3)) & 1));
 }
 
-/* The day some days after the first of 1970. */
 static inline Date date_of(long days) {
     long shifted = days + 719468;
     long era = floor_div(shifted, 146097), day_of_era = shifted - era * 146097;
@@ -63,7 +62,7 @@ static inline Date date_of(long days) {
     return (Date){era * 400 + year + (month <= 2), month, day};
 }
 
-/* Microseconds of the fraction of a second that is stored with `digits` digits; -1 if it is none. */
+/* Microseconds of a fraction of a second with `digits` digits; -1 if it is none. */
 static inline long fraction_of(Bytes data, long offset, long digits) {
     if (digits == 0)
         return 0;
@@ -80,7 +79,6 @@ static inline Date date_at(Bytes data, long offset) {
     return (Date){value >> 9, value >> 5 & 15, value & 31};
 }
 
-/* Read a DATETIME; false if it is none. */
 static inline bool datetime_at(Bytes data, long offset, long digits, Moment *moment) {
     long value = (long)big(data, offset, 5) - (INT64_C(1) << 39);
     long microsecond = fraction_of(data, offset + 5, digits);
@@ -90,7 +88,6 @@ static inline bool datetime_at(Bytes data, long offset, long digits, Moment *mom
     return value >= 0 && microsecond >= 0;
 }
 
-/* Read a TIME, which has a sign; false if it is none. */
 static inline bool time_at(Bytes data, long offset, long digits, Clock *clock, bool *is_negative) {
     long size = (digits + 1) / 2, bits = 8 * size;
     long packed = (long)big(data, offset, 3 + size) - (INT64_C(0x800000) << bits);
@@ -105,13 +102,12 @@ static inline bool time_at(Bytes data, long offset, long digits, Clock *clock, b
     return fraction < POWERS[2 * size];
 }
 
-/* The moment some seconds after the begin of 1970. */
 static inline Moment moment_of(long seconds, long microsecond) {
     long days = floor_div(seconds, DAY_S), of_day = seconds - days * DAY_S;
     return (Moment){date_of(days), {of_day / 3600, of_day / 60 % 60, of_day % 60, microsecond}};
 }
 
-/* Read a TIMESTAMP, shown some seconds east of UTC; all zeros if all its bytes are; false if it is none. */
+/* Read a TIMESTAMP, shown some seconds east of UTC; all zeros if all its bytes are. */
 static inline bool timestamp_at(Bytes data, long offset, long size, long digits, long zone_s, Moment *moment) {
     long microsecond = fraction_of(data, offset + 4, digits);
     *moment = (Moment){{0, 0, 0}, {0, 0, 0, microsecond}};
@@ -126,7 +122,7 @@ static inline uint64_t part_of(Bytes data, long offset, long size, bool is_first
     return part ^ (((uint64_t)is_negative << 8 * size) - is_negative);
 }
 
-/* Read a DECIMAL of up to 38 digits; false if it is none. */
+/* Read a DECIMAL of up to 38 digits. */
 static inline bool read_decimal(Bytes data, long offset, long digits, long scale, __int128 *value) {
     long whole = digits - scale;
     bool is_negative = !(data.at[offset] & 0x80);

@@ -31,8 +31,8 @@ static long place_group(const byte *data, long start, long end, PlacedField *num
     return position;
 }
 
-/* Write the groups in rows [first:count] while the file and `out` have room for one more, and none is for the
-reference; the row of the first that is left. */
+/* Write the groups in rows [first:count] while the file and `out` have room and none is for the reference; the row of
+the first that is left. */
 KERNEL(place_groups) {
     PlacedField *numbers = a->numbers.at;
     long row = a->first, position = numbers->out;

@@ -1,5 +1,4 @@
-/* Kernels that read, frame and send by themselves, and the one that reads pages and verifies them while they are in the
-cache of the core. */
+/* Kernels that read, frame and send by themselves, and the one that reads pages and verifies them in the cache. */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -15,16 +14,14 @@ cache of the core. */
 #define BYTES_PER_LONG_READ (1 << 20) /* of groups that are longer */
 #define WAIT_MS 10 /* for a socket that takes nothing, before the caller shall wait in a better way */
 
-/* Have pieces wait for each other until a packet of the network is full, or no longer; a few wake-ups fewer. */
+/* Have pieces wait until a packet of the network is full, or no longer; a few wake-ups fewer. */
 static void cork(long socket, int is_on) { setsockopt((int)socket, IPPROTO_TCP, TCP_CORK, &is_on, sizeof is_on); }
 
-/* What was done with a corked socket. */
 static long uncorked(const Sending *sending, long status) {
     cork(((const Progress *)sending->progress.at)->socket, 0);
     return status;
 }
 
-/* Wait a moment for a socket that took nothing. */
 static bool is_writable(long socket) {
     cork(socket, 0);
     struct pollfd wanted = {(int)socket, POLLOUT, 0};
@@ -33,7 +30,7 @@ static bool is_writable(long socket) {
     return is_ready;
 }
 
-/* Put what was framed in order: pieces of the output, with the segments of the source between. */
+/* Order what was framed: pieces of the output, with the segments of the source between. */
 static long gather(Bytes source, const Framing *framing, struct iovec *vectors) {
     const Field *state = framing->state.at;
     long count = 0, position = 0;
@@ -49,8 +46,8 @@ static long gather(Bytes source, const Framing *framing, struct iovec *vectors) 
     return count;
 }
 
-/* Send what was framed, corked; what the socket does not take is put into `rest`, and the output is empty then. `rest`
-is as long as `out`, and all that was framed is no longer: see `frame_bytes`. */
+/* Send what was framed, corked; put what the socket does not take into `rest`, which is as long as `out`; all that was
+framed is no longer: see `frame_bytes`. */
 static bool send_framed(Bytes source, const Framing *framing, const Sending *sending) {
     Field *state = framing->state.at;
     Progress *progress = sending->progress.at;
@@ -90,8 +87,8 @@ static long read_block(long file, Bytes pages, long offset) {
     return pread((int)file, pages.at, PAGES_PER_READ * PAGE, offset) / PAGE;
 }
 
-/* File offset of the first commit record from a chunk on, and before `end` unless that is 0; 0 for none. Only the heads
-of chunks are read, and they may be damaged: the caller has to check the whole way. */
+/* File offset of the first commit record from a chunk on, and before `end` unless that is 0; 0 for none. The heads of
+chunks, which alone are read, may be damaged: the caller checks the way. */
 static long find_commit(long file, long begin, long end) {
     for (long place = begin; place < begin + READ_MAX && (end == 0 || place < end);) {
         long offset = place % PAGE, type_byte = FILLER, size = 0;
@@ -116,11 +113,11 @@ static long find_commit(long file, long begin, long end) {
     return 0;
 }
 
-/* Frame and send groups until something else than a whole group in its pages comes; see `frame_table`. Long pieces go
-from the pages that were read to the socket, without another copy. What is skipped and verified is remembered: a large
-group that follows consists of it. Returns why it stopped: FULL also where the budget is used, or the socket takes no
-more, or much was read; DONE where out-of-band records begin, and COMMIT is the place of their commit record, as the
-heads of chunks say, or KNOWN_COMMIT where they begin at KNOWN_BEGIN; nothing of it was verified. */
+/* Frame and send whole groups; see `frame_table`. Long pieces go from the pages to the socket without another copy.
+What is skipped and verified is remembered: a large group that follows consists of it. Returns why it stopped: FULL also
+where the budget is used, the socket takes no more, or much was read; DONE where out-of-band records begin, and COMMIT
+is the place of their commit record, as the heads of chunks say, or KNOWN_COMMIT where they begin at KNOWN_BEGIN;
+nothing of it was verified. */
 static long pump_pages(Bytes pages, const Framing *framing, const Sending *sending) {
     Field *state = framing->state.at;
     Progress *progress = sending->progress.at;
@@ -163,10 +160,10 @@ static long pump_pages(Bytes pages, const Framing *framing, const Sending *sendi
     return FULL;
 }
 
-/* Frame and send the events in out-of-band nodes of one file, after what the output has already. Pages that
-`pump_pages` has skipped were verified there. Returns why it stopped: DONE after the last node, FULL where the budget is
-used or the socket takes no more, else as `frame_node`, with the place of the current trouble. */
-static long pump_nodes(NumberRows nodes, Bytes pages, const Framing *framing, const Sending *sending) {
+/* Frame and send the out-of-band nodes of one file, after what the output has already. `pump_pages` has verified pages
+that it skipped. Returns why it stopped: DONE after the last node, FULL where the budget is used or the socket takes no
+more, else as `frame_node`, with the place of the trouble. */
+static long pump_nodes(Rows nodes, Bytes pages, const Framing *framing, const Sending *sending) {
     Field *state = framing->state.at;
     Progress *progress = sending->progress.at;
     long begin = -1, count = 0, verified = 0; /* of the current pages the file offset, how many, and how many right */
@@ -213,9 +210,9 @@ static long pump_nodes(NumberRows nodes, Bytes pages, const Framing *framing, co
     return send_framed(pages, framing, sending) ? DONE : FULL;
 }
 
-/* As `pump_nodes`, and check all that lies between them and up to COMMIT; DONE before it, FULL also where other nodes
-are wanted, else as `frame_way`. */
-static long pump_way(NumberRows nodes, Bytes pages, const Framing *framing, const Sending *sending) {
+/* As `pump_nodes`, and check all between them and up to COMMIT; DONE before it, FULL also where other nodes are wanted,
+else as `frame_way`. */
+static long pump_way(Rows nodes, Bytes pages, const Framing *framing, const Sending *sending) {
     Field *state = framing->state.at;
     Progress *progress = sending->progress.at;
     long status = NEED_MORE;
@@ -240,7 +237,6 @@ static long pump_way(NumberRows nodes, Bytes pages, const Framing *framing, cons
     return status;
 }
 
-/* The same for groups of a traditional file. */
 static long pump_classic(Bytes source, const Framing *framing, const Roles *roles, const Sending *sending) {
     Field *state = framing->state.at;
     Progress *progress = sending->progress.at;
@@ -254,7 +250,7 @@ static long pump_classic(Bytes source, const Framing *framing, const Roles *role
         state->read_at = 0;
         state->source_offset = progress->file_offset;
         state->out = 0;
-        long status = frame_classic(source, size, framing, roles, (NumberRows){0});
+        long status = frame_classic(source, size, framing, roles, (Rows){0});
         bool has_advanced = state->read_at > 0 || state->out > 0;
         progress->file_offset += state->read_at;
         if (!send_framed(source, framing, sending))
@@ -281,8 +277,8 @@ KERNEL(pump_nodes) { return uncorked(&a->sending, pump_nodes(a->nodes, a->pages,
 KERNEL(pump_way) { return uncorked(&a->sending, pump_way(a->nodes, a->pages, &a->framing, &a->sending)); }
 KERNEL(pump_classic) { return uncorked(&a->sending, pump_classic(a->source, &a->framing, &a->roles, &a->sending)); }
 
-/* Fill `pages` from an offset of a file on; gives how many are whole, and how many from the first on are right. They
-end where the file does, and at an error of reading. */
+/* Fill `pages` from an offset of a file on, up to its end or an error; gives how many are whole, and how many from the
+first on are right. */
 KERNEL(read_pages) {
     long size = 0, good = 0;
     bool is_right = true;

@@ -1,12 +1,12 @@
-/* A kernel that collects what row events do to the rows of tables: keys, and whole images as they are kept. The
-references: `ibbmaster.tables.fold.row_events`, and for keys `ibbmaster.tables.fold.stored`. */
+/* A kernel that collects changes of rows: keys and images. The references: `ibbmaster.tables.fold.row_events`, and for
+keys `ibbmaster.tables.fold.stored`. */
 
 #define ROW_HEAD 6 /* bytes before an image that is kept: its size, its layout */
 
 /* Where a value of an image lies; its start is -1 for NULL. */
 typedef struct { long start, size; } Span;
 
-/* Find where each value of an image lies; returns the offset behind it, -1 if it ends too early. */
+/* Find the values of an image; returns the offset behind it, -1 if it ends too early. */
 static inline long find_spans(Bytes data, long offset, long end, const ImageRow *columns, long count, Span *spans) {
     const byte *nulls = data.at + offset;
     offset += (count + 7) / 8;
@@ -84,7 +84,7 @@ static byte *put_part(byte *at, const byte *end, Bytes data, Span span, long op)
     return put_big(at, number, 8);
 }
 
-/* Write the key of an image, and zeros behind it, one at least; its size, -1 if it has none, or one that is too long. */
+/* Write the key of an image, and zeros behind it, one at least; its size, -1 if it has none or is too long. */
 static long put_key(byte *key, Bytes data, const KeyRow *parts, long count, const Span *spans) {
     memset(key, 0, KEY_MAX);
     byte *at = key;
@@ -102,19 +102,18 @@ static long put_key(byte *key, Bytes data, const KeyRow *parts, long count, cons
     return at - key;
 }
 
-/* Find the values of an image at an offset, which moves behind it, and write its key; its size, -1 as of `put_key`. */
+/* Find the values of an image at an offset, which moves, and write its key; its size, -1 as of `put_key`. */
 static long take_image(Bytes data, long *offset, long end, const ChangedTables *tables, const VariantRow *variant,
                        bool is_after, byte *key) {
     Span *spans = tables->spans.at;
     long count = is_after ? variant->after_steps : variant->steps;
-    const ImageRow *columns =
-        ROW(ImageRow, tables->columns, is_after ? variant->after_first_step : variant->first_step);
+    long first = is_after ? variant->after_first_step : variant->first_step;
+    const ImageRow *columns = ROW(ImageRow, tables->columns, first);
     const KeyRow *parts = ROW(KeyRow, tables->parts, is_after ? variant->after_first_part : variant->first_part);
     *offset = find_spans(data, *offset, end, columns, count, spans);
     return *offset < 0 ? -1 : put_key(key, data, parts, variant->part_count, spans);
 }
 
-/* Collect the changes of the rows of an event, whose offset moves behind those that are collected. */
 static long take_rows(Bytes data, RowsEvent *event, RowField *state, const ChangedTables *tables,
                       const KeptChanges *changes) {
     const VariantRow *variant = event->variant;

@@ -1,4 +1,4 @@
-/* A kernel that writes stored rows as the packets of an answer. The reference: `ibbmaster.primary.select.row_values`. */
+/* A kernel that writes stored rows as packets. The reference: `ibbmaster.primary.select.row_values`. */
 
 #define NULL_VALUE 0xFB
 #define TWO_BYTES 0xFC
@@ -7,9 +7,8 @@
 #define PACKET_HEADER 4
 
 static inline byte *put_little(byte *at, uint64_t value, long size) {
-    for (; size > 0; size--, value >>= 8)
-        *at++ = (byte)value;
-    return at;
+    store64(at, value); /* bytes too many are overwritten */
+    return at + size;
 }
 
 static inline byte *put_length(byte *at, long size) {
@@ -19,39 +18,31 @@ static inline byte *put_length(byte *at, long size) {
     return put_little(at, (uint64_t)size, size < 1 << 16 ? 2 : 3);
 }
 
-/* A moment as the binary protocol has it. */
+/* A moment as the binary protocol has it; as of the next one, bytes too many are overwritten. */
 static byte *put_moment_parts(byte *at, Moment moment) {
     Date date = moment.date;
     Clock clock = moment.clock;
     bool has_clock = clock.hour || clock.minute || clock.second, has_date = date.year || date.month || date.day;
-    byte size = clock.microsecond ? 11 : has_clock ? 7 : has_date ? 4 : 0;
-    *at++ = size;
-    if (size >= 4) {
-        at = put_little(at, (uint64_t)date.year, 2);
-        *at++ = (byte)date.month;
-        *at++ = (byte)date.day;
-    }
-    if (size >= 7) {
-        *at++ = (byte)clock.hour;
-        *at++ = (byte)clock.minute;
-        *at++ = (byte)clock.second;
-    }
-    return size == 11 ? put_little(at, (uint64_t)clock.microsecond, 4) : at;
+    *at = clock.microsecond ? 11 : has_clock ? 7 : has_date ? 4 : 0;
+    store16(at + 1, date.year);
+    at[3] = (byte)date.month;
+    at[4] = (byte)date.day;
+    at[5] = (byte)clock.hour;
+    at[6] = (byte)clock.minute;
+    at[7] = (byte)clock.second;
+    store32(at + 8, clock.microsecond);
+    return at + 1 + *at;
 }
 
-/* A TIME as the binary protocol has it. */
 static byte *put_time_parts(byte *at, Clock clock, bool is_negative) {
-    if (!(clock.hour || clock.minute || clock.second || clock.microsecond)) {
-        *at++ = 0;
-        return at;
-    }
-    *at++ = clock.microsecond ? 12 : 8;
-    *at++ = is_negative;
-    at = put_little(at, (uint64_t)(clock.hour / 24), 4);
-    *at++ = (byte)(clock.hour % 24);
-    *at++ = (byte)clock.minute;
-    *at++ = (byte)clock.second;
-    return clock.microsecond ? put_little(at, (uint64_t)clock.microsecond, 4) : at;
+    *at = clock.microsecond ? 12 : clock.hour || clock.minute || clock.second ? 8 : 0;
+    at[1] = is_negative;
+    store32(at + 2, clock.hour / 24);
+    at[6] = (byte)(clock.hour % 24);
+    at[7] = (byte)clock.minute;
+    at[8] = (byte)clock.second;
+    store32(at + 9, clock.microsecond);
+    return at + 1 + *at;
 }
 
 /* Have a text of up to 250 bytes, which ends at a place, begin with its length. */
@@ -61,7 +52,7 @@ static inline byte *with_length(byte *begin, byte *end) {
     return end;
 }
 
-/* A DECIMAL behind its length; `shown` digits come after the point, and `width` bytes at least if it is not negative. */
+/* A DECIMAL behind its length; `shown` digits come after the point, at least `width` bytes if it is not negative. */
 static byte *put_wide_decimal(byte *at, Bytes data, long start, long digits, long scale, long shown, long width) {
     byte *begin = at + 1, *end = put_decimal(begin, data, start, digits, scale);
     if (!end)
@@ -89,7 +80,6 @@ static byte *put_time_value(byte *at, Bytes data, long start, const ValueRow *st
     return is_good ? put_time_parts(at, clock, is_negative) : NULL;
 }
 
-/* A DATETIME or a TIMESTAMP. */
 static byte *put_moment_value(byte *at, Bytes data, long start, long size, const ValueRow *step, long zone_s) {
     long op = step->op, digits = step->first;
     Moment moment;
@@ -135,10 +125,8 @@ static inline byte *put_value(byte *at, const byte *out_end, Bytes data, long st
         return put_integer_value(at, data, start, size, step);
     case ValueOp_DECIMAL:
         return put_wide_decimal(at, data, start, first, second, step->third, step->fourth);
-    case ValueOp_SIDE: {
-        const long *side = number_at(plan->side_offsets, first, row);
-        return put_made(at, out_end, plan->sides, side);
-    }
+    case ValueOp_SIDE:
+        return put_made(at, out_end, plan->sides, number_at(plan->side_offsets, first, row));
     case ValueOp_CHOICE: {
         long number = (long)little(data, start, size);
         return number < second ? put_made(at, out_end, plan->texts, offsets + first + number) : NULL;
@@ -184,21 +172,20 @@ static inline byte *put_value(byte *at, const byte *out_end, Bytes data, long st
     }
 }
 
-/* Find where each value of a stored row lies; false if it ends too early. */
 static inline bool find_values(Bytes data, long at, const LayoutRow *layout, const AnswerPlan *plan) {
     const ImageRow *columns = ROW(ImageRow, plan->stored, layout->first);
     return find_spans(data, at + ROW_HEAD, data.size, columns, layout->count, plan->spans.at) >= 0;
 }
 
-/* The layout of a stored row; NULL if the reference must write it. */
-static inline const LayoutRow *layout_at(const byte *stored_row, NumberRows layouts) {
+/* The layout of a stored row; NULL for the reference. */
+static inline const LayoutRow *layout_at(const byte *stored_row, Rows layouts) {
     long number = load16(stored_row + 4);
     const LayoutRow *layout = ROW(LayoutRow, layouts, number);
     return number < layouts.rows && layout->first >= 0 ? layout : NULL;
 }
 
-/* Find where the values of one column of an answer lie, of the rows that come next; -1 for NULL. Returns how many rows
-were looked at: up to the first that the reference must write. */
+/* Find where the values of one column of an answer lie in the next rows; -1 for NULL. Returns how many rows were looked
+at: up to the first for the reference. */
 KERNEL(locate_values) {
     const AnswerField *state = a->state.at;
     const long *places = a->places.at + state->next;
@@ -217,7 +204,6 @@ KERNEL(locate_values) {
     return count;
 }
 
-/* The values of a row, whose places are known, behind the header of its packet. */
 static byte *put_row(byte *at, const byte *out_end, const write_rows_args *a, const ValueRow *step, long side_row) {
     const AnswerPlan *plan = &a->plan;
     const AnswerField *state = a->state.at;
@@ -245,16 +231,15 @@ static byte *put_row(byte *at, const byte *out_end, const write_rows_args *a, co
     return at;
 }
 
-/* Write rows as packets until there are no more, or no more room. */
 KERNEL(write_rows) {
     AnswerField *state = a->state.at;
-    NumberRows sides = a->plan.side_offsets;
+    Rows sides = a->plan.side_offsets;
     const byte *out_end = a->out.at + a->out.size;
     for (; state->next < state->end; state->next++) {
         long place = a->places.at[state->next];
         const LayoutRow *layout = layout_at(a->data.at + place, a->plan.layouts);
         if (!layout || !find_values(a->data, place, layout, &a->plan))
-            return AnswerStatus_FALLBACK;
+            return OutStatus_FALLBACK;
         long bound = layout->bound + layout->factor * load32(a->data.at + place);
         long side_row = state->next - state->side_start;
         for (long side = 0; side < sides.rows && side_row + 1 < sides.columns; side++) {
@@ -263,15 +248,15 @@ KERNEL(write_rows) {
         }
         byte *packet = a->out.at + state->out;
         if (out_end - packet < bound)
-            return packet > a->out.at ? AnswerStatus_FULL : AnswerStatus_FALLBACK;
+            return packet > a->out.at ? OutStatus_FULL : OutStatus_FALLBACK;
         const ValueRow *step = ROW(ValueRow, a->plan.values, layout->values);
         byte *end = put_row(packet + PACKET_HEADER, out_end, a, step, side_row);
         long size = end ? end - packet - PACKET_HEADER : PACKET_MAX;
         if (size >= PACKET_MAX)
-            return AnswerStatus_FALLBACK;
+            return OutStatus_FALLBACK;
         store32(packet, size | state->sequence << 24);
         state->sequence = (state->sequence + 1) & 255;
         state->out = end - a->out.at;
     }
-    return AnswerStatus_END;
+    return OutStatus_END;
 }

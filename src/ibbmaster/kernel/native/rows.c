@@ -1,17 +1,16 @@
-/* A kernel that reads the rows of row events into columns. Every value becomes one number of 64 bits, or two; of what
-is longer they are the place. One kernel serves all tables: steps say how each column is read. The reference, which also
-says what is wrong with an event: `ibbmaster.replication.event.rows`. */
+/* A kernel that reads row events into columns. Every value becomes one number of 64 bits, or two; of what is longer
+they are the place. Steps say how each column is read. The reference: `ibbmaster.replication.event.rows`. */
 
 #define DAY_US (DAY_S * INT64_C(1000000))
 
-/* A row event of a table: the kind of its changes, the table's number and row of the maps, how many columns it has,
-where the next row begins, and the kind of row event; besides, which table was named last. */
+/* A row event: the kind of its changes, the table's number and row of the maps, how many columns it has, where the next
+row begins, which table was named last, and the kind of row event. */
 typedef struct {
     long start, end, kind, table_id, map_row, column_count, offset, last_map;
     const VariantRow *variant;
 } RowsEvent;
 
-/* The kind of the changes of a row event that is not compressed; -1 of another event. */
+/* The kind of changes of an uncompressed row event; -1 of another event. */
 static inline long kind_of_rows(long event_type) {
     if (event_type == EventType_WRITE_ROWS_V1 || event_type == EventType_WRITE_ROWS)
         return INSERT;
@@ -20,7 +19,7 @@ static inline long kind_of_rows(long event_type) {
     return event_type == EventType_DELETE_ROWS_V1 || event_type == EventType_DELETE_ROWS ? DELETE : -1;
 }
 
-/* Read what a row event begins with, up to the columns that are present; false if it is too short. */
+/* Read a row event up to the columns present; false if it is too short. */
 static inline bool read_rows_head(Bytes data, RowsEvent *event) {
     long event_type = data.at[event->start + TYPE_OFFSET], offset = event->start + EVENT_HEADER;
     if (event->end - offset < 8 + 2 + 3)
@@ -56,7 +55,7 @@ static long find_map(const byte *bytes, long size, const KnownTables *known, lon
     return -1;
 }
 
-/* The kind of row event whose columns present are where its head ends, NULL for none. */
+/* The kind of a row event, NULL for none. */
 static const VariantRow *find_variant(const byte *data, const RowsEvent *event, const KnownTables *known) {
     const VariantRow *variant = known->variants.at;
     for (long row = 0; row < known->variant_count; row++, variant++) {
@@ -69,8 +68,7 @@ static const VariantRow *find_variant(const byte *data, const RowsEvent *event, 
     return NULL;
 }
 
-/* The place of a table among those that a group has named, or the free one where it belongs. */
-static long find_open(NumberRows open_tables, long table_id, long turn) {
+static long find_open(Rows open_tables, long table_id, long turn) {
     long mask = open_tables.rows - 1, place = table_id & mask;
     for (;; place = (place + 1) & mask) {
         const OpenRow *open = ROW(OpenRow, open_tables, place);
@@ -79,7 +77,7 @@ static long find_open(NumberRows open_tables, long table_id, long turn) {
     }
 }
 
-/* Note what a group calls a table, by its TABLE_MAP event; END, or why the caller has to do something. */
+/* Note what a group calls a table; END, or why the caller has to do something. */
 static long name_table(Bytes data, RowField *state, const KnownTables *known, RowsEvent *event) {
     long body = event->start + EVENT_HEADER, bytes_at = event->start + known->map_at;
     if (event->end - body < 8)
@@ -99,7 +97,6 @@ static long name_table(Bytes data, RowField *state, const KnownTables *known, Ro
     return RowStatus_END;
 }
 
-/* Whether a QUERY event is COMMIT or BEGIN, which change nothing. */
 static bool ends_or_begins(const byte *event, long size) {
     if (size < EVENT_HEADER + QUERY_FIXED)
         return false;
@@ -107,7 +104,7 @@ static bool ends_or_begins(const byte *event, long size) {
     return (left == 5 && !memcmp(event + text, "BEGIN", 5)) || (left == 6 && !memcmp(event + text, "COMMIT", 6));
 }
 
-/* Whether an event has rows that are wanted: END, ROWS, or why the caller has to do something. */
+/* Whether an event has wanted rows: END, ROWS, or why the caller has to do something. */
 static inline long look_at_event(Bytes data, RowField *state, const KnownTables *known, RowsEvent *event) {
     long event_type = data.at[event->start + TYPE_OFFSET];
     if (event_type == EventType_TABLE_MAP)
@@ -122,7 +119,7 @@ static inline long look_at_event(Bytes data, RowField *state, const KnownTables 
         return RowStatus_END;
     if (!read_rows_head(data, event))
         return RowStatus_BAD;
-    NumberRows tables = known->open_tables;
+    Rows tables = known->open_tables;
     const OpenRow *open = ROW(OpenRow, tables, find_open(tables, event->table_id, state->turn));
     if (open->turn != state->turn)
         return RowStatus_BAD;
@@ -140,8 +137,8 @@ static inline long look_at_event(Bytes data, RowField *state, const KnownTables 
     return RowStatus_ROWS;
 }
 
-/* Go on from the current event to one that has rows that are wanted: ROWS; END after the last one. */
-static inline long next_rows(Bytes data, NumberRows events, RowField *state, const KnownTables *known,
+/* Go on to an event with wanted rows: ROWS; END after the last one. */
+static inline long next_rows(Bytes data, Rows events, RowField *state, const KnownTables *known,
                              RowsEvent *event) {
     for (; state->event < events.rows; state->event++) {
         const EventRow *place = ROW(EventRow, events, state->event);
@@ -159,7 +156,7 @@ static inline long next_rows(Bytes data, NumberRows events, RowField *state, con
     return RowStatus_END;
 }
 
-/* Write a moment as microseconds since 1970; false if there is none such. */
+/* Find microseconds since 1970; false if there is no such moment. */
 static inline bool put_microseconds(Moment moment, long *out) {
     long days;
     bool is_day = days_of(moment.date.year, moment.date.month, moment.date.day, &days);
@@ -168,8 +165,8 @@ static inline bool put_microseconds(Moment moment, long *out) {
     return is_day && clock.hour < 24 && clock.minute < 60 && clock.second < 60;
 }
 
-/* Read a value of fixed size into `out`, and the second half of one that has two into `behind`: 1; 0 if it stands for
-no value, or is skipped; -1 if it is not as it should be. */
+/* Read a value of fixed size into `out`, and a second half into `behind`: 1; 0 if it stands for no value, or is
+skipped; -1 if it is wrong. */
 static inline long read_value(Bytes data, long offset, const StepRow *step, long *out, long *behind) {
     long first = step->first, second = step->second, size = step->size;
     switch (step->op) {
@@ -220,10 +217,9 @@ static inline long read_value(Bytes data, long offset, const StepRow *step, long
     }
 }
 
-/* Read an image at an offset, which moves, into a row of the output by `count` steps; false if it is not as it should
-be. */
+/* Read an image at an offset, which moves, into a row of the output by `count` steps; false if it is wrong. */
 static inline bool read_image(Bytes data, long *at, long end, const StepRow *step, long count, long row,
-                              NumberRows values, ByteRows valid) {
+                              Rows values, ByteRows valid) {
     const byte *nulls = data.at + *at;
     long offset = *at + (count + 7) / 8;
     if (offset > end)
@@ -260,7 +256,7 @@ static inline bool read_image(Bytes data, long *at, long end, const StepRow *ste
     return true;
 }
 
-/* Read the rows of an event, whose offset moves. Each image is a row of the output: an update has two. */
+/* Read the rows of an event. Each image is a row of the output: an update has two. */
 static long read_rows(Bytes data, RowsEvent *event, RowField *state, const StepRow *steps, long variant_number,
                       const Decoded *decoded) {
     const VariantRow *variant = event->variant;
@@ -286,8 +282,7 @@ static long read_rows(Bytes data, RowsEvent *event, RowField *state, const StepR
     return kind == UPDATE_AFTER ? RowStatus_BAD : status;
 }
 
-/* Read the rows of events from the current one on. Stops at an event for which the caller has to do something; call it
-again then. */
+/* Read the rows of events from the current one on, up to one for which the caller has to do something. */
 KERNEL(decode_rows) {
     RowField *state = a->state.at;
     long status;

@@ -1,12 +1,11 @@
-/* The kernel that knows pages and chunks; all others see the table that it leaves, and runs of bytes. The reference:
+/* The kernel that knows pages and chunks; others see the table that it leaves. The reference:
 `ibbmaster.storage.ibb.scan`. */
 
 static inline bool is_known_type(long record_type) {
     return RecordType_COMMIT <= record_type && record_type <= RecordType_XA_COMPLETE;
 }
 
-/* Whether a chunk is in its place. Moves the type of the current record, and that of a state or dummy record inside it;
--1 stands for none. */
+/* Whether a chunk is in its place. Moves the type of the current record, and of one inside it; -1 for none. */
 static inline bool nest(long type_byte, long *record_type, long *nested_type) {
     long found = type_byte & TYPE_MASK;
     bool goes_on = type_byte & CONT, is_last = type_byte & LAST, is_good;
@@ -30,7 +29,7 @@ static inline bool nest(long type_byte, long *record_type, long *nested_type) {
     return is_good;
 }
 
-/* A place among chunks, the types of the records that continue there, and the row of the table that comes next. */
+/* A chunk's place, the types of the records that continue there, and the next row of the table. */
 typedef struct { long page, offset, record_type, nested_type, row; } ChunkPlace;
 
 /* Note the chunks of the current page that begin before an offset: DONE, or as `index_chunks`. */
@@ -59,11 +58,10 @@ static inline long index_page(const byte *pages, long page_end, ShortRows table,
     return DONE;
 }
 
-/* Note the chunks of `count` pages from a place on, as long as each page and chunk is as it should be. The place is
-that of a chunk, in `state` with the types of the records that continue there; it moves after what was noted. Returns
-the row after what was noted, from `row` on, and in `stopped` why no more was: NEED_MORE after the last page, NO_DATA
-also at END, BAD_PAGE, FULL if the table is, else FALLBACK. Consumers take page by page, so that they find it in the
-first cache of the core. */
+/* Note the chunks of `count` pages from the place in `state` on, as long as each page and chunk is as it should be; the
+place moves behind them. Returns the row after what was noted, from `row` on, and in `stopped` why no more was:
+NEED_MORE after the last page, NO_DATA also at END, BAD_PAGE, FULL if the table is, else FALLBACK. Consumers take page
+by page, so that they find it in the first cache. */
 static long index_chunks(Bytes pages, long count, Field *state, ShortRows table, long row, long *stopped) {
     ChunkPlace place = {state->page, state->offset, state->skip_type, state->nested_type, row};
     const long chunks_end = DATA - CHUNK_HEADER; /* where no chunk begins any more */
@@ -91,8 +89,8 @@ static long index_chunks(Bytes pages, long count, Field *state, ShortRows table,
     return place.row;
 }
 
-/* Chunks one after the other: the row of the next one, how many are indexed, and why no more come; of a commit record
-the row behind it, -1 if it goes on after those. */
+/* Chunks: the row of the next one, how many are indexed, why no more come, and the row behind a commit record, -1 if it
+goes on after those. */
 typedef struct {
     Bytes pages;
     long count;
@@ -114,7 +112,6 @@ static inline bool index_next(Chunks *chunks, long kept) {
     return true;
 }
 
-/* The next chunk; NULL after the last one. */
 static inline const ChunkRow *next_chunk(Chunks *chunks) {
     while (chunks->row == chunks->rows) {
         if (!index_next(chunks, 0))
@@ -124,7 +121,6 @@ static inline const ChunkRow *next_chunk(Chunks *chunks) {
     return ROW(ChunkRow, chunks->table, chunks->row++);
 }
 
-/* Whether a record of a type begins with a chunk. */
 static inline bool is_begin(ShortRows table, long row, long record_type) {
     return (ROW(ChunkRow, table, row)->type & (CONT | TYPE_MASK)) == record_type;
 }
@@ -145,7 +141,6 @@ static inline void stop_at(long start, Field *state) {
     state->skip_type = state->nested_type = -1;
 }
 
-/* Whether the place is where one record ends and the next begins. */
 static inline bool is_between_records(const Field *state) { return state->skip_type < 0 && state->nested_type < 0; }
 
 KERNEL(index_chunks) { return index_chunks(a->pages, a->count, a->state.at, a->table, a->row, more); }

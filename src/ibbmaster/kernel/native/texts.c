@@ -1,4 +1,4 @@
-/* A kernel that writes a column of values as the text MariaDB shows. The references: `ibbmaster.replication.event.column_types`. */
+/* A kernel that writes values as MariaDB shows them. The references: `ibbmaster.replication.event.column_types`. */
 
 #define INET6_WORDS 8
 #define UUID_SIZE 16
@@ -81,7 +81,6 @@ static byte *put_inet6(byte *at, const byte *value, long size) {
     return put_inet4(at, value, size, 12);
 }
 
-/* A TIME that is stored with some digits of a second. */
 static byte *put_time(byte *at, Bytes data, long start, long digits, long shown) {
     Clock clock;
     bool is_negative;
@@ -127,7 +126,7 @@ KERNEL(write_texts) {
     a->offsets.at[0] = 0;
     for (long index = 0; index < a->starts.size; index++) {
         if (a->valid.at[index])
-            at = put_text(at, a->data, a->starts.at[index], a->sizes.at[index], a->op, a->argument, ' ');
+            at = put_text(at, a->data, a->starts.at[index], a->sizes.at[index], a->op, a->how, ' ');
         if (!at)
             return -1;
         a->offsets.at[index + 1] = (int32_t)(at - a->out.at);

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ibbmaster.kernel.calls import AnswerPlan, Kernels
-from ibbmaster.kernel.fields import AnswerField, AnswerStatus, LayoutColumn, ValueColumn, ValueOp
+from ibbmaster.kernel.fields import AnswerField, LayoutColumn, OutStatus, ValueColumn, ValueOp
 from ibbmaster.replication.event.column_types.registry import kind_of
 from ibbmaster.replication.event.column_types.strings import is_copied, wanted_charset
 from ibbmaster.replication.event.rows.charset import byte_texts, is_of_single_bytes
@@ -152,9 +152,9 @@ class FastWriter(Writer):
             state[AnswerField.NEXT], state[AnswerField.END] = self._next, self._side_end
             status = self._kernels.write_rows(self._source, self._numbers, state, self._plan, out)
             self._next = int(state[AnswerField.NEXT])
-            if status == AnswerStatus.FULL:
+            if status == OutStatus.FULL:
                 break
-            if status == AnswerStatus.FALLBACK:
+            if status == OutStatus.FALLBACK:
                 if state[AnswerField.OUT]:
                     break
                 packets, sequence = frame_packets(self.payload(), int(state[AnswerField.SEQUENCE]))

@@ -8,8 +8,7 @@ from typing import Any
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, Status
-from ibbmaster.kernel.packet_fields import AS_STORED, BORDERS, EVERY, ChangeOf
+from ibbmaster.kernel.fields import AS_STORED, BORDERS, EVERY, LEAVES_OUT_ANNOTATE, LEAVES_OUT_MARKED, ChangeOf, Status
 from ibbmaster.kernel.plain_memory import NOTHING, kept, numbers
 from ibbmaster.logs.classic.roles import kernel_roles
 from ibbmaster.logs.player.repeated_log import RepeatedGroups

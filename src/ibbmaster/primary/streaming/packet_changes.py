@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from ibbmaster.kernel.calls import Kernels
-from ibbmaster.kernel.fields import PACKET_MAX, Status
-from ibbmaster.kernel.packet_fields import (
+from ibbmaster.kernel.fields import (
     CHOSEN_DOMAIN,
     CHOSEN_SERVER,
     COMMIT_BITS,
@@ -18,10 +17,12 @@ from ibbmaster.kernel.packet_fields import (
     OLD_DOMAIN,
     OLD_SERVER,
     OPEN_MAX,
+    PACKET_MAX,
     STEP,
     ChangeOf,
     FilterField,
     FilterStatus,
+    Status,
     TableRow,
 )
 from ibbmaster.kernel.plain_memory import NOTHING, RowTable, number_rows, numbers, scratch
