@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .api.following import Followed, follow
     from .api.group import Change, Event, Group
     from .api.log import Log
     from .api.opening import create, open
@@ -35,6 +36,7 @@ __all__ = [
     "ConfigurationError",
     "DuplicateGtidError",
     "Event",
+    "Followed",
     "FormatError",
     "Group",
     "Gtid",
@@ -50,12 +52,14 @@ __all__ = [
     "WritableLog",
     "__version__",
     "create",
+    "follow",
     "open",
     "serve",
     "serve_trio",
 ]
 
 _PLACES = {  # module -> names in it
+    "api.following": "Followed follow",
     "api.group": "Change Event Group",
     "api.log": "Log",
     "api.opening": "create open",

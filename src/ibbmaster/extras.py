@@ -14,8 +14,8 @@ _BRINGS = {  # extra -> modules of it that are imported here, or that these need
     "delta": ("deltalake",),
     "iceberg": ("pyiceberg", "sqlalchemy"),
     "cli": ("tqdm",),
-    "server": ("trio", "cryptography", "OpenSSL", "nacl", "sniffio"),
-    "demo": ("pymysql", "pymysqlreplication"),
+    "server": ("trio", "cryptography", "OpenSSL", "nacl", "sniffio", "pymysql"),
+    "demo": ("pymysqlreplication",),
 }
 EXTRAS = {module: extra for extra, modules in _BRINGS.items() for module in modules}
 

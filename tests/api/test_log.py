@@ -247,7 +247,7 @@ def test_groups_that_a_killed_writer_left_in_its_redo_log_are_read_and_not_left_
     source = list(ibbmaster.open(IBB / "xa-and-ddl").groups(until="0-1-14"))
     writer = ibbmaster.create(tmp_path, has_background=False)
     append_all(writer, source)
-    writer._store._disk.close()  # the lock goes, and nothing is brought to the files: as when the process is killed
+    writer.store._disk.close()  # the lock goes, and nothing is brought to the files: as when the process is killed
     log = ibbmaster.open(tmp_path)
     assert gtids(log) == [str(group.gtid) for group in source]
     with pytest.raises(DamageError, match=r"0-1-14 are in the redo log .* `ibbmaster recover` brings them there"):

@@ -140,7 +140,7 @@ def test_what_is_durable_is_there_after_a_crash(tmp_path, durability):
     log = ibbmaster.create(tmp_path, durability=durability, has_background=False)
     log.append("0-1-1", INSERT)
     log.sync()
-    log._store._disk.close()  # the lock goes, and nothing is brought to the files: as when the process is killed
+    log.store._disk.close()  # the lock goes, and nothing is brought to the files: as when the process is killed
     with ibbmaster.open(tmp_path, writable=True) as again:
         assert again.recovered[0] > 0
         assert [str(group.gtid) for group in again] == ["0-1-1"]

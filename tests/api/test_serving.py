@@ -123,14 +123,14 @@ def test_replicas_hold_up_a_purge_of_the_log_they_follow(tmp_path):
         with ibbmaster.serve(log, tls="off") as primary:
             log.append("0-1-1", INSERT)
             log.flush()
-            assert log._store.purge_automatically(now=0.0) is None  # nobody is connected
+            assert log.store.purge_automatically(now=0.0) is None  # nobody is connected
             reader = stream(primary, position="0-1-1", blocking=True)
             log.append("0-1-2", INSERT)
             assert next(iter(reader)).gtid == "0-1-2"
-            assert log._store.connected_replicas() == 1
-            assert log._store.purge_automatically(now=0.0) is not None
+            assert log.store.connected_replicas() == 1
+            assert log.store.purge_automatically(now=0.0) is not None
             reader.close()
-        assert log._store.connected_replicas() == 0
+        assert log.store.connected_replicas() == 0
 
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text())

@@ -74,6 +74,13 @@ def serve(log: ibbmaster.WritableLog) -> None:
         print(ibbmaster.__version__)
 
 
+def follow_a_primary(path: str) -> int:
+    with ibbmaster.follow("mysql://repl@db1,db2", path, tls="verify", semi_sync=True, durability="sync") as followed:
+        one: ibbmaster.Followed = followed
+        one.log.sync()
+        return 0 if one.wait(1.0) else one.status.groups
+
+
 async def serve_as_a_task(path: str) -> None:
     async with trio.open_nursery() as nursery:
         primary: ibbmaster.RunningPrimary = await nursery.start(

@@ -133,7 +133,7 @@ class WritableLog(Log):
         has_background: bool = True,
     ) -> None:
         super().__init__(path, store, schema=schema, name_case=name_case, row_event_max=row_event_max)
-        self._store = store
+        self.store = store
         self._replica_counts: list[Callable[[], int]] = []
         store.connected_replicas = lambda: sum(count() for count in self._replica_counts)
         self._stack = ExitStack()
@@ -167,41 +167,41 @@ class WritableLog(Log):
         named = as_gtid(gtid)
         given = [parts] if isinstance(parts, (str, Buffer)) else list(parts)
         whole = whole_group(named, given) or group_of(named, given, _origin(named.server_id, timestamp, database))
-        return self._store.write_direct(named, *whole)
+        return self.store.write_direct(named, *whole)
 
     def begin(self, *, server_id: int = 1, database: str = "", timestamp: int | None = None) -> OpenGroup:
         """Begin a group that comes in pieces, beside any others; texts are from `server_id`, which its GTID will
         have."""
-        return OpenGroup(self._store.open_group(), _origin(server_id, timestamp, database))
+        return OpenGroup(self.store.open_group(), _origin(server_id, timestamp, database))
 
     def sync(self) -> None:
         """Make everything durable that was appended."""
-        self._store.sync()
+        self.store.sync()
 
     # Transactions that are prepared -----------------------------------------------------------
 
     @property
     def prepared(self) -> list[Xid]:
         """The prepared transactions that wait for their end."""
-        return self._store.xa_recover()
+        return self.store.xa_recover()
 
     def xa_commit(self, xid: Xid | str, gtid: Gtid | str, gtid_event: Buffer | None = None) -> LogPosition:
         """Log a prepared transaction, perhaps from before a restart. Raises StoreError: none has that name, or as
         `append`."""
         named = as_gtid(gtid)
         head = _origin(named.server_id).gtid_event(named, TRANSACTION) if gtid_event is None else gtid_event
-        return self._store.xa_commit(as_xid(xid), named, head)
+        return self.store.xa_commit(as_xid(xid), named, head)
 
     def xa_rollback(self, xid: Xid | str) -> None:
         """Give a prepared transaction up. Raises StoreError: there is none of that name."""
-        self._store.xa_rollback(as_xid(xid))
+        self.store.xa_rollback(as_xid(xid))
 
     # Files ----------------------------------------------------------------------------------
 
     def flush(self, *, forget_domains: Iterable[int] = ()) -> None:
         """End the active file and begin the next, as FLUSH BINARY LOGS does. Raises BusyError: a file still holds
         groups of a domain to be forgotten."""
-        self._store.flush(delete_domain_ids=forget_domains)
+        self.store.flush(delete_domain_ids=forget_domains)
 
     def purge(
         self, *, to: str | None = None, before: datetime | float | None = None, max_total: Size | None = None
@@ -210,27 +210,27 @@ class WritableLog(Log):
         moment (local time, or seconds since 1970), or until all have this size. Files that a replica, a transaction
         or another file needs stay, as the result says. Raises ConfigurationError: that is no name of a file, or no
         size; StoreError: there never was such a file."""
-        return self._store.purge(purge_request(to, before, max_total))
+        return self.store.purge(purge_request(to, before, max_total))
 
     def reset(self, state: GtidState | str = "") -> None:
         """Remove every file and begin again with number 0 after `state`, as RESET MASTER does. Raises BusyError: a
         group that wrote out of band is open, or a transaction prepared."""
-        self._store.reset(GtidState.parse(state) if isinstance(state, str) else state)
+        self.store.reset(GtidState.parse(state) if isinstance(state, str) else state)
         self.forget_history()
 
     @property
     def status(self) -> StoreStatus:
         """What the writer is doing."""
-        return self._store.status()
+        return self.store.status()
 
     @property
     def recovered(self) -> tuple[int, int]:
         """Records of the redo log that opening applied, and transactions that it rolled back."""
-        return self._store.replayed_records, self._store.rolled_back
+        return self.store.replayed_records, self.store.rolled_back
 
     def bring_to_files(self) -> None:
-        self._store.checkpoint()
-        self._store.sync()
+        self.store.checkpoint()
+        self.store.sync()
 
     def count_replicas(self, count: Callable[[], int]) -> Callable[[], None]:
         """Include the connected replicas of `count` where removing files needs some; returns a call that ends this."""

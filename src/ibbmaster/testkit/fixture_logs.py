@@ -101,11 +101,11 @@ class FixtureLog(WritableLog):
             _WRITES[torn](self)
         self._disk.die()
         with contextlib.suppress(StoreError):
-            self._store.close()  # descriptors and the lock
+            self.store.close()  # descriptors and the lock
         self._disk = FixtureDisk(self.path)
         store = BinlogStore(self._disk, self._options)
-        store.connected_replicas = self._store.connected_replicas
-        self._engine = self._store = store
+        store.connected_replicas = self.store.connected_replicas
+        self._engine = self.store = store
         self._stack.callback(store.close)
         self.forget_history()
 

@@ -268,7 +268,7 @@ def test_a_group_that_is_left_out_holds_no_room_in_the_log(tmp_path):
     dump = begun_dump(recording, GtidState())
     for number, event in enumerate(group_of(Gtid.parse("0-1-1"), *[bytes(1900)] * 400)):
         dump.take(*pieces_of(rng, event, is_spoilt=number == 1))
-    store = recording._log._store
+    store = recording._log.store
     assert store.status().open_groups == 1
     dump.drop()
     assert store.status().open_groups == 0

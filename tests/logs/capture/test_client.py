@@ -1,5 +1,5 @@
 import contextlib
-from types import SimpleNamespace
+import io
 
 import pytest
 
@@ -14,16 +14,17 @@ EOF = b"\xfe\x00\x00\x00\x00"
 LOGGED = ("0-1-1", "5-1-7", "0-1-2", "0-2-3")
 
 
-def packet(data):
-    return SimpleNamespace(get_all_data=lambda: data)
-
-
 class Peer:
     """A connection to a primary, or to a proxy before it, that sends these groups and then EOF."""
 
     def __init__(self, gtids, position):
-        self._packets = [packet(b"\0" + event) for text in gtids for event in group(text)] + [packet(EOF)]
+        self.send(*(event for text in gtids for event in group(text)))
         self._position = position
+        self._sock = self
+
+    def send(self, *events):
+        payloads = [*(b"\0" + event for event in events), EOF]
+        self._stream = io.BytesIO(b"".join(len(one).to_bytes(3, "little") + b"\0" + one for one in payloads))
 
     def cursor(self):
         return contextlib.nullcontext(self)
@@ -37,8 +38,11 @@ class Peer:
     def _execute_command(self, *command):
         pass
 
-    def _read_packet(self):
-        return self._packets.pop(0)
+    def settimeout(self, seconds):
+        pass
+
+    def recv(self, size):
+        return self._stream.read(min(size, 50))
 
 
 def group(text):
@@ -92,7 +96,7 @@ def test_a_group_that_begins_inside_of_another_is_an_error_and_no_part_of_it(pri
     address = primary(4)
     peer = Peer((), "0-1-2")
     (begun, _), whole = group("0-1-1"), group("0-1-2")
-    peer._packets[:0] = [packet(b"\0" + event) for event in (begun, *whole)]
+    peer.send(begun, *whole)
     monkeypatch.setattr(client, "connected", lambda address: contextlib.nullcontext(peer))
     with pytest.raises(EventError, match="the primary begins group 0-1-2 before 0-1-1 has ended: try again"):
         read(address, "", "0-1-2")

@@ -296,7 +296,7 @@ def test_folding_is_broken_off_inside_a_group_and_goes_on_there(log):
     events = [
         event for text in ("CREATE TABLE u (a INT)", "ALTER TABLE u ADD b INT", ADD) for event in [query(text), *rows]
     ]
-    log.writable._store.write_direct(gtid, encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.DDL)), events)
+    log.writable.store.write_direct(gtid, encode_gtid_event(GtidEvent(gtid=gtid, flags=GtidFlag.DDL)), events)
     log.count = 2
     log.append("ALTER TABLE u ADD c INT")
     schema = log.schema()

@@ -7,13 +7,18 @@ import argparse
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ibbmaster.api.accounts import expect_keys, first_line, read_sections
 from ibbmaster.errors import ConfigurationError
 
+if TYPE_CHECKING:
+    from ibbmaster.api.following import SourceOptions
+
 SECTION = "ibbmaster"
 USER_VARIABLE = "IBBMASTER_USER"
 PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
+SOURCE_VARIABLE = "IBBMASTER_SOURCE_PASSWORD"
 
 
 def add_arguments(parser: argparse._ActionsContainer) -> None:
@@ -42,6 +47,24 @@ def find_account(args: argparse.Namespace, environment: Mapping[str, str] = os.e
         "",
     )
     return user, password
+
+
+def source_options(args: argparse.Namespace) -> "SourceOptions":
+    """How to follow, as flags say. Raises ConfigurationError: the file with the password cannot be read."""
+    password = os.environ.get(SOURCE_VARIABLE, "")
+    if args.source_password_file is not None:
+        password = first_line(args.source_password_file)
+    from ibbmaster.api.following import SourceOptions
+
+    return SourceOptions(
+        start=args.start,
+        password=password,
+        tls=args.source_tls,
+        ca=None if args.source_ca is None else str(args.source_ca),
+        server_id=args.source_server_id,
+        semi_sync=args.semi_sync,
+        buffer_bytes=args.buffer,
+    )
 
 
 def _first(*candidates: str | None) -> str:

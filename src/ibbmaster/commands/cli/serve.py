@@ -1,6 +1,7 @@
 """`ibbmaster serve`: point a replica at a directory of binlog files."""
 
 import argparse
+import contextlib
 import functools
 import json
 import logging
@@ -8,7 +9,8 @@ import resource
 import signal
 import sys
 import threading
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing
 from typing import Any
 
 import trio
@@ -89,20 +91,34 @@ def _run_scenario(args: argparse.Namespace) -> int:
     return 0
 
 
-def open_log(args: argparse.Namespace, *, is_played: bool = False) -> Log:
+def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractContextManager[Log]:
     """Only read unless the directory is to be owned, which excludes playing it. Raises BusyError: it is to be owned,
     and another process writes there; ConfigurationError: options exclude each other, or cannot be used as given."""
     options = WritingOptions(
         expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=args.replicas_needed
     )
     store_options(options)
-    if not args.own and args.expire is None and args.max_total is None:
+    if args.source is not None and not is_played and not args.read_only:
+        return _followed_log(args, options)
+    if not args.own and args.source is None and args.expire is None and args.max_total is None:
         return ibbmaster.open(args.directory)
     if is_played:
-        raise ConfigurationError("a log that is played is only read: leave out --own, --expire and --max-total")
+        raise ConfigurationError("a log that is played is only read: leave out --own, --from, --expire and --max-total")
     if args.read_only:
-        raise ConfigurationError("--read-only excludes --own, --expire and --max-total: who only reads removes nothing")
+        raise ConfigurationError(
+            "--read-only excludes --own, --from, --expire and --max-total: who only reads removes nothing"
+        )
     return ibbmaster.create(args.directory, exist_ok=True, **options)
+
+
+@contextlib.contextmanager
+def _followed_log(args: argparse.Namespace, options: WritingOptions) -> Iterator[Log]:
+    from ibbmaster.api.following import follow_with
+
+    with follow_with(
+        args.source, args.directory, credentials.source_options(args), options, retries_refusals=True
+    ) as followed:
+        yield followed.log
 
 
 def begin_log(*, is_verbose: bool) -> None:

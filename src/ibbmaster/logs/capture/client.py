@@ -4,8 +4,9 @@ Groups have no place in files here."""
 from __future__ import annotations
 
 import contextlib
+import socket
 import struct
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     import pymysql
 
 COM_BINLOG_DUMP = 0x12
+EVENT, ERROR, SEMI_SYNC_MAGIC = b"\0", b"\xff", b"\xef"
+PACKET_HEADER, PACKET_MAX = 4, 0xFFFFFF
+RECEIVED_MAX = 1 << 18  # bytes in one read
 DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
 NON_BLOCK = 1  # ends with the log: a dump to a lost client would stop purges
 SEND_ANNOTATE_ROWS = 2
@@ -63,6 +67,8 @@ class PrimaryAddress:
     password: str = field(repr=False)
     uses_tls: bool
     server_id: int
+    verifies: bool = False  # with TLS: whether the certificate has to be of that host
+    ca: str | None = None  # file with the certificates of authorities; None: those of the system
 
     def __str__(self) -> str:
         return address(self.host, self.port)
@@ -75,14 +81,24 @@ def logged_position(primary: PrimaryAddress) -> GtidPosition:
 
 
 def _logged(connection: pymysql.Connection[Any]) -> GtidPosition:
+    return GtidPosition.parse(value_of(connection, "gtid_binlog_pos"))
+
+
+def value_of(connection: pymysql.Connection[Any], variable: str) -> str:
+    """A global variable of the primary, as text."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT @@GLOBAL.gtid_binlog_pos")
-        (text,) = cursor.fetchone()
-        return GtidPosition.parse(text or "")
+        cursor.execute(f"SELECT @@GLOBAL.{variable}")
+        (value,) = cursor.fetchone()
+        return "" if value is None else str(value)
 
 
 def oldest_position(primary: PrimaryAddress) -> GtidPosition:
-    """The GTID position before the oldest file of a primary; empty if it has purged nothing. A dump of the head of that
+    """As `oldest_state`, and as a position."""
+    return oldest_state(primary).position()
+
+
+def oldest_state(primary: PrimaryAddress) -> GtidState:
+    """The GTID state before the oldest file of a primary; empty if it has purged nothing. A dump of the head of that
     file, which says so, needs only the right to replicate. A primary with an engine binlog sends no files: it is asked
     for its first group. Raises EventError: the primary sends something else than events; SourceError: it cannot be
     reached, refuses, or has purged its first groups and sends no file."""
@@ -91,7 +107,7 @@ def oldest_position(primary: PrimaryAddress) -> GtidPosition:
             _announce(connection)
             for header, event in _dumped(connection, DUMP_HEAD.pack(4, NON_BLOCK, primary.server_id)):  # without a name
                 if header.event_type == EventType.GTID_LIST:
-                    return GtidState(decode_gtid_list(event).gtids).position()
+                    return GtidState(decode_gtid_list(event).gtids)
                 if header.event_type == EventType.GTID:
                     break
         raise SourceError(f"{primary}: the primary sends no GTID_LIST event at the head of its oldest file")
@@ -108,7 +124,7 @@ def oldest_position(primary: PrimaryAddress) -> GtidPosition:
             f"{refusal}: its oldest changes are gone, and it does not say which; name a GTID position to begin "
             "at, such as that of a backup"
         ) from None
-    return GtidPosition()
+    return GtidState()
 
 
 def _is_refused_dump(error: SourceError) -> bool:
@@ -135,7 +151,7 @@ def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPositi
             # A primary that took the place of the one that had logged `end` may lack a part of it for ever.
             lost = "the primary has logged {has}, and not {wanted}, which it had before"
             expect_reached(primary, _logged(connection), end, lost)
-            for group in _groups(_events(connection, start, end, primary.server_id)):
+            for group in groups_of(_events(connection, start, end, primary.server_id)):
                 assert group.gtid is not None
                 reached[group.gtid.domain_id] = group.gtid
                 yield group
@@ -159,6 +175,7 @@ def expect_reached(primary: PrimaryAddress, found: GtidPosition, end: GtidPositi
 
 @contextlib.contextmanager
 def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
+    """Log in. Raises SourceError: the primary cannot be reached, or refuses; `code_of` has the number of its error."""
     with needed_for("reading a primary"):
         import pymysql
 
@@ -170,6 +187,9 @@ def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
                 user=primary.user,
                 password=primary.password,
                 ssl_disabled=not primary.uses_tls,
+                ssl_ca=primary.ca,
+                ssl_verify_cert=primary.verifies or None,
+                ssl_verify_identity=primary.verifies or None,
                 connect_timeout=TIMEOUT_S,
                 read_timeout=TIMEOUT_S,
                 autocommit=True,
@@ -181,31 +201,84 @@ def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
         raise SourceError(f"{primary}: {text}") from error
 
 
+def code_of(error: SourceError) -> int:
+    """The number of the error that a primary has answered; 0 if it did not."""
+    cause = error.__cause__
+    code = cause.args[0] if isinstance(cause, Exception) and cause.args else 0
+    return code if isinstance(code, int) else 0
+
+
 def _events(
     connection: pymysql.Connection[Any], start: GtidPosition, end: GtidPosition, server_id: int
 ) -> Iterator[tuple[EventHeader, bytes]]:
-    _announce(connection)
+    begin_dump(connection, server_id, start, end)
+    for header, event, _ in dumped(connection):
+        yield header, event
+
+
+def begin_dump(
+    connection: pymysql.Connection[Any],
+    server_id: int,
+    start: GtidPosition,
+    end: GtidPosition | None = None,
+    *,
+    with_checksums: bool = False,
+) -> None:
+    """Ask for the events after one position, up to another if it is given; `dumped` has the answer."""
+    _announce(connection, "CRC32" if with_checksums else "NONE")
     with connection.cursor() as cursor:
-        cursor.execute("SET @slave_connect_state=%s, @slave_until_gtid=%s", (str(start), str(end)))
+        cursor.execute("SET @slave_connect_state=%s", (str(start),))
+        if end is not None:
+            cursor.execute("SET @slave_until_gtid=%s", (str(end),))
         cursor.execute("SET @slave_gtid_strict_mode=1, @slave_gtid_ignore_duplicates=0")
-    yield from _dumped(connection, DUMP_HEAD.pack(4, SEND_ANNOTATE_ROWS, server_id))
+    _ask(connection, DUMP_HEAD.pack(4, SEND_ANNOTATE_ROWS, server_id))
 
 
-def _announce(connection: pymysql.Connection[Any]) -> None:
+def _announce(connection: pymysql.Connection[Any], checksums: str = "NONE") -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SET @mariadb_slave_capability=4, @master_binlog_checksum='NONE'")
+        cursor.execute("SET @mariadb_slave_capability=4, @master_binlog_checksum=%s", (checksums,))
         cursor.execute("SET @master_heartbeat_period=%s", (HEARTBEAT_NS,))
 
 
-def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tuple[EventHeader, bytes]]:
+def _ask(connection: pymysql.Connection[Any], command: bytes) -> None:
     connection._execute_command(COM_BINLOG_DUMP, command)  # type: ignore[attr-defined]
-    has_checksums = False
-    while True:
-        data = connection._read_packet().get_all_data()  # type: ignore[no-untyped-call]
-        if not data or data[0] != 0:
-            return  # EOF; errors were raised
-        header = decode_event_header(data, 1)
-        event = data[1:]
+
+
+def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tuple[EventHeader, bytes]]:
+    _ask(connection, command)
+    for header, event, _ in dumped(connection):
+        yield header, event
+
+
+def dumped(
+    connection: pymysql.Connection[Any],
+    *,
+    has_checksums: bool = False,
+    has_heads: bool = False,
+    wait: Callable[[], None] = lambda: None,
+) -> Generator[tuple[EventHeader, bytes, bool]]:
+    """The events of a dump without their checksums, and whether the primary waits for an acknowledgement of each.
+
+    `has_checksums`: so has an event before the one that says it. `has_heads`: each packet has the header of
+    semi-synchronous replication. `wait` is called before each read of the socket. Raises EventError: this is no event,
+    or it was changed on the way; SourceError: the primary refuses, or is gone.
+    """
+    stream: socket.socket = connection._sock  # type: ignore[attr-defined]
+    stream.settimeout(TIMEOUT_S)  # the command has left another one
+    for data in _payloads(stream, wait):
+        if data[:1] == ERROR:
+            from pymysql.err import raise_mysql_exception
+
+            raise_mysql_exception(data)
+        if data[:1] != EVENT:
+            return  # EOF
+        at, needs_answer = 1, False
+        if has_heads:
+            if data[1:2] != SEMI_SYNC_MAGIC:
+                raise EventError("a packet without the header of semi-synchronous replication")
+            at, needs_answer = 3, data[2:3] == b"\1"
+        header = decode_event_header(data, at)
+        event = data[at:]
         if header.size != len(event):  # it may hide another event after this one
             raise EventError(f"an event of {len(event)} bytes says it has {header.size}")
         if header.event_type == EventType.FORMAT_DESCRIPTION:
@@ -218,10 +291,42 @@ def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tu
             event = without_checksum(event)
         if header.event_type == EventType.ROTATE:
             decode_rotate(event)
-        yield header, event
+        yield header, event, needs_answer
 
 
-def _groups(events: Iterator[tuple[EventHeader, bytes]]) -> Iterator[EventGroup]:
+def _payloads(stream: socket.socket, wait: Callable[[], None]) -> Iterator[bytes]:
+    """The payloads of packets; those of 16 MiB are joined. Their numbers begin anew with each acknowledgement."""
+    rest, parts = b"", []
+    needed = PACKET_HEADER
+    while True:
+        pieces = [rest]
+        missing = max(needed - len(rest), 1)
+        while missing > 0:
+            wait()
+            piece = stream.recv(RECEIVED_MAX)
+            if not piece:
+                raise ConnectionResetError("the primary has closed the connection")
+            pieces.append(piece)
+            missing -= len(piece)
+        data, at = b"".join(pieces), 0
+        while True:
+            begin = at + PACKET_HEADER
+            size = int.from_bytes(data[at : at + 3], "little") if begin <= len(data) else 0
+            needed = PACKET_HEADER + size
+            if begin + size > len(data):
+                break
+            at = begin + size
+            if size == PACKET_MAX:
+                parts.append(data[begin:at])
+            elif parts:
+                yield b"".join((*parts, data[begin:at]))
+                parts.clear()
+            else:
+                yield data[begin:at]
+        rest = data[at:]
+
+
+def groups_of(events: Iterator[tuple[EventHeader, bytes]]) -> Iterator[EventGroup]:
     for header, event in events:
         if header.flags & EventFlag.ARTIFICIAL or header.event_type in BETWEEN_GROUPS:
             continue

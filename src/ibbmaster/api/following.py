@@ -1,0 +1,223 @@
+"""A log that follows a running primary: the source as users name it, and the thread that follows."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import socket
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, Unpack
+from urllib.parse import unquote
+from zlib import crc32
+
+from ibbmaster.errors import ConfigurationError, SourceError
+from ibbmaster.gtid import ID_MAX, GtidState
+from ibbmaster.logs.capture.client import PrimaryAddress
+from ibbmaster.logs.capture.following import BUFFER_BYTES, FollowStatus, PrimaryFollower, start_state
+from ibbmaster.logs.store.redo_names import holds_log
+from ibbmaster.sizes import parse_size
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.disk.place import local_place
+from .log_path import PathLike, log_path
+from .opening import create
+from .stores import Size, WritingOptions
+from .writing import WritableLog
+
+log = logging.getLogger(__name__)
+
+SOURCE = re.compile(r"mysql://(?:(?P<user>[^:@/]*)(?::(?P<password>[^@/]*))?@)?(?P<hosts>[^/@]+)/?")
+HOST = re.compile(r"(?P<host>\[[^\]]+\]|[^:\[\]]+)(?::(?P<port>\d{1,5}))?")
+DEFAULT_PORT = 3306
+
+Tls = Literal["off", "auto", "verify"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How to follow; sizes are in bytes."""
+
+    start: str = "oldest"
+    password: str = ""
+    tls: Tls = "auto"
+    ca: str | None = None
+    server_id: int | None = None
+    semi_sync: bool = False
+    buffer_bytes: Size = BUFFER_BYTES
+
+
+def primaries_of(source: str, options: SourceOptions, server_id: int) -> list[PrimaryAddress]:
+    """The primaries that `mysql://user@host:port,host:port` names. Raises ConfigurationError: it has another shape."""
+    expected = "expected mysql://USER@HOST[:PORT][,HOST…], as in mysql://repl@db1,db2"
+    named = SOURCE.fullmatch(source)
+    if named is None:
+        raise ConfigurationError(f"{source!r}: {expected}")
+    if options.ca is not None and options.tls != "verify":
+        raise ConfigurationError("a file with certificates of authorities is for TLS that is verified")
+    if options.ca is not None and not Path(options.ca).is_file():
+        raise ConfigurationError(f"{options.ca}: no such file")
+    found = []
+    for text in named["hosts"].split(","):
+        host = HOST.fullmatch(text)
+        if host is None or not 0 < int(host["port"] or DEFAULT_PORT) < 2**16:
+            raise ConfigurationError(f"{source!r} names the host {text!r}: {expected}")
+        found.append(
+            PrimaryAddress(
+                host=host["host"].strip("[]"),
+                port=int(host["port"] or DEFAULT_PORT),
+                user=unquote(named["user"] or "repl"),
+                password=unquote(named["password"]) if named["password"] is not None else options.password,
+                uses_tls=options.tls != "off",
+                verifies=options.tls == "verify",
+                ca=options.ca,
+                server_id=server_id,
+            )
+        )
+    return found
+
+
+def hosts_of(source: str) -> str:
+    """The hosts of a source, without the account."""
+    return source.rpartition("//")[2].rpartition("@")[2].rstrip("/")
+
+
+def server_id_of(path: Path) -> int:
+    """The server id of a follower: its own for each directory and machine, as a primary takes two of one id for one."""
+    return 2**31 | crc32(f"{socket.gethostname()}:{path.resolve()}".encode()) >> 1
+
+
+def first_state(primaries: Sequence[PrimaryAddress], start: str) -> GtidState:
+    """Where a new log begins, as the first primary that answers says. Raises SourceError: none does."""
+    problems = []
+    for primary in primaries:
+        try:
+            return start_state(primary, start)
+        except SourceError as error:
+            problems.append(str(error))
+    raise SourceError("; ".join(problems))
+
+
+class Followed:
+    """A log that follows a primary, in a thread. Made by `ibbmaster.follow`; as a context it stops at the end."""
+
+    def __init__(self, log: WritableLog, follower: PrimaryFollower) -> None:
+        self.log = log
+        self._follower = follower
+        self._problem: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="ibbmaster-follower", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._follower.run()
+        except BaseException as error:
+            self._problem = error
+            log.error("the log follows no longer: %s", error)
+
+    @property
+    def status(self) -> FollowStatus:
+        """How far it is; the GTID state of `log` is what is durable."""
+        return self._follower.status
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until it has ended; whether it has. Raises EventError: a primary sends what is no event; SourceError: no
+        primary can be followed; StoreError: the log cannot be written."""
+        self._thread.join(timeout_s)
+        if self._problem is not None:
+            raise self._problem
+        return not self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End after the groups that have come are stored. Leaves `log` open. Raises as `wait`."""
+        self._follower.stop()
+        self.wait()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with contextlib.closing(self.log):
+            self.stop()
+
+
+def follow(
+    source: str,
+    to: PathLike,
+    *,
+    start: str = "oldest",
+    password: str = "",
+    tls: Tls = "auto",
+    ca: str | None = None,
+    server_id: int | None = None,
+    semi_sync: bool = False,
+    until_end: bool = False,
+    buffer_bytes: Size = BUFFER_BYTES,
+    **options: Unpack[WritingOptions],
+) -> Followed:
+    """Follow a running primary as a replica does: what it logs is logged in a directory of `.ibb` files.
+
+    `source` is `mysql://user@host:port`; of several hosts with commas between them the first is followed that has all
+    that is here. A new log begins after `start`: before the "oldest" group that the primary has, "now", or at a GTID
+    position; an existing one goes on. With `tls` "auto" the connection is encrypted where the primary can, with
+    "verify" its certificate has to be of that host, by the authorities of the system or of the file `ca`. `semi_sync`
+    acknowledges each group once it is durable here. `until_end` ends with what the primary has logged now. At most
+    `buffer_bytes` wait for the disk; then the dump of the primary waits. `server_id` is that of the replica (by
+    default of the directory and the machine), `options` are those of `ibbmaster.create`.
+
+    Raises:
+        BusyError: another process writes there.
+        ConfigurationError: the source or an option cannot be used.
+        SourceError: no primary can be reached, or each refuses.
+        StoreError: the directory cannot be written, or holds another log.
+    """
+    given = SourceOptions(
+        start=start,
+        password=password,
+        tls=tls,
+        ca=ca,
+        server_id=server_id,
+        semi_sync=semi_sync,
+        buffer_bytes=buffer_bytes,
+    )
+    return follow_with(source, to, given, options, until_end=until_end)
+
+
+def follow_with(
+    source: str,
+    to: PathLike,
+    given: SourceOptions,
+    options: WritingOptions,
+    *,
+    until_end: bool = False,
+    retries_refusals: bool = False,
+) -> Followed:
+    """`follow` with options in one piece; errors as there. `retries_refusals`: an existing log goes on asking although
+    every primary refuses."""
+    where = local_place(log_path(to), "a log that is written")
+    server_id = server_id_of(where) if given.server_id is None else given.server_id
+    if not 0 < server_id <= ID_MAX:
+        raise ConfigurationError(f"server id {server_id}: expected 1 to {ID_MAX}")
+    buffer_bytes = parse_size(given.buffer_bytes) if isinstance(given.buffer_bytes, str) else given.buffer_bytes
+    primaries = primaries_of(source, given, server_id)
+    is_new = not where.is_dir() or not holds_log(RealDisk(where))
+    state = first_state(primaries, given.start) if is_new else GtidState()
+    log = create(where, state=state, exist_ok=True, **options)
+    try:
+        follower = PrimaryFollower(
+            primaries,
+            log.store,
+            is_semi_sync=given.semi_sync,
+            until_end=until_end,
+            retries_refusals=retries_refusals,
+            buffer_bytes=buffer_bytes,
+        )
+        return Followed(log, follower)
+    except BaseException:
+        log.close()
+        raise

@@ -1,0 +1,48 @@
+"""`ibbmaster follow`: keep what a running primary logs."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from typing import Any
+
+from ibbmaster.api.following import Followed, follow_with, hosts_of
+from ibbmaster.api.stores import WritingOptions
+from .credentials import source_options
+from .serve import begin_log
+
+LOOK_S = 0.5  # at signals, and at how far it is
+
+
+def run(args: argparse.Namespace) -> int:
+    """Follow until SIGINT or SIGTERM, or up to the end."""
+    begin_log(is_verbose=False)
+    ended: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: ended.append(number))
+    options = WritingOptions(expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=0)
+    with follow_with(args.source, args.to, source_options(args), options, until_end=args.until_end) as followed:
+        _tell(args, followed, "following")
+        while not followed.wait(LOOK_S):
+            if ended:
+                followed.stop()
+            elif sys.stderr.isatty():
+                status = followed.status
+                print(f"\r\x1b[K{status.state}: {status.groups} transactions", end="", file=sys.stderr, flush=True)
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+        _tell(args, followed, "ended")
+    return 0
+
+
+def _tell(args: argparse.Namespace, followed: Followed, what: str) -> None:
+    status, state = followed.status, followed.log.state
+    if args.json:
+        said: dict[str, Any] = {"event": what, "directory": str(args.to), "transactions": status.groups}
+        print(json.dumps({**said, "gtid_state": str(state)}), flush=True)
+    elif what == "following":
+        print(f"following {hosts_of(args.source)} into {args.to} after {state.position() or 'nothing'}", flush=True)
+    else:
+        print(f"{status.groups} transactions stored; {args.to} ends at {state.position() or 'nothing'}", flush=True)

@@ -1,0 +1,379 @@
+"""Follows a primary as a replica does: what it logs is logged here, durable before it is acknowledged.
+
+One thread receives and checks groups, another stores them, with one sync for all that have come meanwhile. The GTID
+state of the log is the only position that there is: whatever ends, the next connection goes on from it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import select
+import socket
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ibbmaster.errors import EventError, SourceError
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from ibbmaster.replication.event.control import decode_rotate
+from ibbmaster.replication.event.format_description import ChecksumAlgorithm
+from ibbmaster.replication.event.header import FLAGS_OFFSET, LOG_POS_OFFSET, LOG_POS_SIZE, EventHeader
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.storage.codec.buffer import Buffer
+from .client import (
+    SEMI_SYNC_MAGIC,
+    TIMEOUT_S,
+    PrimaryAddress,
+    begin_dump,
+    code_of,
+    connected,
+    dumped,
+    groups_of,
+    oldest_state,
+    value_of,
+)
+from .group_pipe import Acknowledgement, CutGroupError, GroupBegin, GroupEnd, GroupPipe, Item, WholeGroup
+
+if TYPE_CHECKING:
+    import pymysql
+
+log = logging.getLogger(__name__)
+
+BUFFER_BYTES = 64 << 20
+PIECE_BYTES = 1 << 20  # of a group that is handed on before its end has come
+GROUPS_PER_SYNC = 4096
+IF_PURGED = " A new directory with `--start oldest` begins with what is left; nothing between is there any more"
+NO_POS = bytes(LOG_POS_SIZE)  # places in files of the primary say nothing here
+RETRY_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # between rounds through all primaries
+UNKNOWN_VARIABLE = 1193
+REFUSALS = {1044, 1045, 1130, 1227, 1236, 1698}  # errors of a primary that another attempt does not change
+
+
+class RefusedSourceError(SourceError):
+    """A primary cannot be followed: it refuses, or its log is not the one that is here."""
+
+
+class GroupStore(Protocol):
+    """The log that follows, see `BinlogStore`."""
+
+    def state(self) -> GtidState: ...
+    def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Any: ...
+    def group_commit_ordered(self, last: Any) -> None: ...
+    def sync(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FollowStatus:
+    """How far a log follows. Counts are since the start of this process."""
+
+    state: str  # "connecting", "following", "ended"
+    primary: str  # host and port; empty at first
+    groups: int = 0
+    connections: int = 0
+    last_gtid: Gtid | None = None
+    last_timestamp: int = 0  # of that group, in seconds since 1970
+    is_held_back: bool = False  # the primary waits because the disk here is slower
+    problem: str = ""  # why the last connection ended
+
+
+def start_state(primary: PrimaryAddress, start: str) -> GtidState:
+    """The GTID state with which a new log begins: before the "oldest" group that a primary has, "now", or as named.
+    Raises GtidError: `start` is none of these; SourceError: the primary cannot be reached, or refuses."""
+    if start == "oldest":
+        return oldest_state(primary)
+    if start != "now":
+        return GtidState(GtidPosition.parse(start).values())
+    with connected(primary) as connection:
+        return logged_state(primary, connection)
+
+
+def logged_state(primary: PrimaryAddress, connection: pymysql.Connection[Any]) -> GtidState:
+    """What a primary has logged. Raises RefusedSourceError: it has no log, or no GTIDs."""
+    try:
+        if value_of(connection, "log_bin") in ("0", "OFF"):
+            raise RefusedSourceError(f"{primary}: it has no binary log (log_bin=OFF)")
+        found = GtidState.parse(value_of(connection, "gtid_binlog_state"))
+        for gtid in GtidPosition.parse(value_of(connection, "gtid_binlog_pos")).values():
+            found.log(gtid)  # the latest of its domain
+        return found
+    except Exception as error:
+        if error.args[:1] == (UNKNOWN_VARIABLE,):
+            raise RefusedSourceError(
+                f"{primary}: it has no GTIDs of MariaDB: expected MariaDB 10.2 or later"
+            ) from error
+        raise
+
+
+def expect_same_history(primary: PrimaryAddress, ours: GtidState, theirs: GtidState) -> None:
+    """Raises SourceError: the primary lags behind; RefusedSourceError: its domains went another way than those here."""
+    for last in ours.position().values():
+        has = theirs.seq_no(last.domain_id, last.server_id)
+        if has is not None and has >= last.seq_no:
+            continue
+        there = ",".join(str(gtid) for gtid in theirs if gtid.domain_id == last.domain_id)
+        here = ",".join(str(gtid) for gtid in ours if gtid.domain_id == last.domain_id)
+        both = f"domain {last.domain_id} is at {there or 'nothing'} there, and at {here} here"
+        if (theirs.highest_seq_no(last.domain_id) or 0) < last.seq_no:
+            raise SourceError(f"{primary}: it lags behind this log: {both}")
+        raise RefusedSourceError(f"{primary}: it has not logged {last}, which is here: {both}. It is another history")
+
+
+class PrimaryFollower:
+    """Keeps a log behind the first of some primaries that has all of it. `run` in one thread, `stop` from any."""
+
+    def __init__(
+        self,
+        primaries: Sequence[PrimaryAddress],
+        store: GroupStore,
+        *,
+        is_semi_sync: bool = False,
+        until_end: bool = False,
+        retries_refusals: bool = False,
+        buffer_bytes: int = BUFFER_BYTES,
+    ) -> None:
+        """`until_end`: end with what the primary has logged at first. `retries_refusals`: go on asking although every
+        primary refuses, or cannot be reached at first."""
+        self.status = FollowStatus("connecting", "")
+        self._primaries = list(primaries)
+        self._store = store
+        self._is_semi_sync = is_semi_sync
+        self._until_end = until_end
+        self._retries_refusals = retries_refusals
+        self._buffer_bytes = buffer_bytes
+        self._is_stopped = False
+        self._acknowledgements: deque[Acknowledgement] = deque()
+        self._awake, self._wakes = socket.socketpair()
+        self._awake.setblocking(False)
+        self._wakes.setblocking(False)
+        self._sleep = threading.Event()
+        self._noting = threading.Lock()
+
+    def stop(self) -> None:
+        """End soon: after the groups that have come are stored."""
+        self._is_stopped = True
+        self._sleep.set()
+        self._wake()
+
+    def _note(self, groups: int = 0, **changes: Any) -> None:
+        with self._noting:  # both threads do
+            self.status = replace(self.status, groups=self.status.groups + groups, **changes)
+
+    def run(self) -> None:
+        """Follow until `stop`, or the end. Raises EventError: a primary sends what is no event; SourceError: no primary
+        can be followed; StoreError: the log cannot be written."""
+        try:
+            self._run()
+        finally:
+            self._note(state="ended")
+            self._awake.close()
+            self._wakes.close()
+
+    def _run(self) -> None:
+        told: dict[PrimaryAddress, str] = {}
+        rounds = 0
+        while not self._is_stopped:
+            refusals = 0
+            for primary in list(self._primaries):
+                groups = self.status.groups
+                try:
+                    if self._follow(primary) or self._is_stopped:
+                        return
+                    text = f"{primary}: the primary ended the stream"
+                except SourceError as error:
+                    refusals += isinstance(error, RefusedSourceError) or code_of(error) in REFUSALS
+                    text = f"{error}{IF_PURGED if 'purged' in str(error) else ''}"
+                except EventError as error:
+                    if not self._retries_refusals:
+                        raise
+                    text = f"{primary}: {error}"
+                if self._is_stopped:
+                    return
+                self._note(state="connecting", problem=text)
+                if told.get(primary) != text:
+                    told[primary] = text
+                    log.warning("%s", text)
+                if self.status.groups > groups:
+                    rounds = 0
+                    self._primaries.remove(primary)
+                    self._primaries.insert(0, primary)  # it is the first to be asked again
+                    break
+            else:
+                is_hopeless = refusals == len(self._primaries) or not self.status.connections
+                if is_hopeless and not self._retries_refusals:
+                    raise SourceError("; ".join(told[primary] for primary in self._primaries))
+            self._sleep.wait(RETRY_S[min(rounds, len(RETRY_S) - 1)])
+            rounds += 1
+
+    def _follow(self, primary: PrimaryAddress) -> bool:
+        """Follow one primary until the connection ends; whether all is here that was wanted."""
+        with connected(primary) as connection:
+            theirs = logged_state(primary, connection)
+            self._store.sync()  # its state is that of what is durable
+            ours = self._store.state()
+            expect_same_history(primary, ours, theirs)
+            end = theirs.position() if self._until_end else None
+            if end is not None and not theirs.domains_beyond(ours.position()):
+                return True
+            has_heads = self._is_semi_sync and self._begin_semi_sync(primary, connection)
+            has_checksums = value_of(connection, "binlog_checksum") == ChecksumAlgorithm.CRC32.name
+            begin_dump(connection, primary.server_id, ours.position(), end, with_checksums=has_checksums)
+            log.info("following %s after %s", primary, ours.position() or "nothing")
+            self._note(state="following", primary=str(primary), connections=self.status.connections + 1)
+            self._transfer(connection, {"has_heads": has_heads, "has_checksums": has_checksums})
+        return end is not None and not theirs.domains_beyond(self._store.state().position())
+
+    def _begin_semi_sync(self, primary: PrimaryAddress, connection: pymysql.Connection[Any]) -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'")
+            found = cursor.fetchone()
+            if found is None or found[1] != "ON":
+                log.warning("%s: semi-synchronous replication is off there: no commit waits for this log", primary)
+            if found is None:
+                return False
+            cursor.execute("SET @rpl_semi_sync_slave=1")
+            return True
+
+    # Receiving ------------------------------------------------------------------------------
+
+    def _transfer(self, connection: pymysql.Connection[Any], dump: dict[str, bool]) -> None:
+        """Receive groups, and store them in another thread; returns when all that came is stored."""
+        pipe = GroupPipe(self._buffer_bytes // 2)  # as much again is being stored
+        problems: list[BaseException] = []
+
+        def store() -> None:
+            try:
+                self._store_groups(pipe)
+            except BaseException as error:
+                problems.append(error)
+            finally:
+                pipe.refuse()
+                self._wake()
+
+        thread = threading.Thread(target=store, name="ibbmaster-follow", daemon=True)
+        thread.start()
+        try:
+            with contextlib.suppress(_EndedError):
+                self._receive(connection, dump, pipe)
+        finally:
+            pipe.finish()
+            thread.join()
+            if not problems:
+                with contextlib.suppress(OSError):  # the connection may be gone
+                    self._acknowledge(connection)
+            self._acknowledgements.clear()
+            if problems:
+                raise problems[0]
+
+    def _receive(self, connection: pymysql.Connection[Any], dump: dict[str, bool], pipe: GroupPipe) -> None:
+        """Raises _EndedError: it is to end, or the other thread has ended."""
+        file_name, last = "", (0, False)
+
+        def events() -> Iterator[tuple[EventHeader, bytes]]:
+            nonlocal file_name, last
+            wait = functools.partial(self._wait, connection, pipe)
+            for header, event, is_wanted in dumped(connection, wait=wait, **dump):
+                if header.event_type == EventType.ROTATE:
+                    file_name = decode_rotate(event).file_name
+                last = header.log_pos, is_wanted
+                yield header, b"".join((event[:LOG_POS_OFFSET], NO_POS, event[FLAGS_OFFSET:]))
+
+        for group in groups_of(events()):
+            assert group.gtid is not None
+            pieces: list[Buffer] = []
+            size, is_long = len(group.gtid_event), False
+            try:
+                for piece in group.body:
+                    pieces.append(piece)
+                    size += len(piece)
+                    if size >= PIECE_BYTES:
+                        if not is_long:
+                            self._put(pipe, GroupBegin(group.gtid, group.gtid_event), 0)
+                            is_long = True
+                        self._put(pipe, b"".join(pieces), size)
+                        pieces, size = [], 0
+            except BaseException:
+                if is_long:
+                    pipe.put(GroupEnd(is_whole=False), 0)
+                raise
+            position, is_wanted = last
+            acknowledgement = (
+                Acknowledgement(file_name.encode(errors="surrogateescape"), position) if is_wanted else None
+            )
+            if is_long:
+                self._put(pipe, b"".join(pieces), size)
+                self._put(pipe, GroupEnd(is_whole=True, acknowledgement=acknowledgement), 0)
+            else:
+                self._put(pipe, WholeGroup(group.gtid, group.gtid_event, pieces, acknowledgement), size)
+
+    def _put(self, pipe: GroupPipe, item: Item, size: int) -> None:
+        if pipe.would_wait(size) and not self.status.is_held_back:
+            self._note(is_held_back=True)
+            log.warning("the disk here is slower than the primary: its dump waits while groups are stored")
+        if not pipe.put(item, size):
+            raise _EndedError
+
+    def _wait(self, connection: pymysql.Connection[Any], pipe: GroupPipe) -> None:
+        """Wait for bytes, and meanwhile acknowledge what is durable: a TLS stream is for one thread."""
+        stream = connection._sock  # type: ignore[attr-defined]
+        while True:
+            self._acknowledge(connection)
+            if self._is_stopped or pipe.is_unwanted:
+                raise _EndedError
+            if getattr(stream, "pending", int)():
+                return
+            ready, _, _ = select.select((stream, self._awake), (), (), TIMEOUT_S)
+            if not ready:
+                raise TimeoutError(f"nothing came for {TIMEOUT_S} s, and no heartbeat")
+            if self._awake in ready:
+                self._awake.recv(4096)
+            elif stream in ready:
+                return
+
+    def _acknowledge(self, connection: pymysql.Connection[Any]) -> None:
+        while self._acknowledgements:
+            file_name, position = self._acknowledgements.popleft()
+            payload = SEMI_SYNC_MAGIC + position.to_bytes(8, "little") + file_name
+            connection._sock.sendall(len(payload).to_bytes(3, "little") + b"\0" + payload)  # type: ignore[attr-defined]
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # it is awake, or has ended
+            self._wakes.send(b"\0")
+
+    # Storing --------------------------------------------------------------------------------
+
+    def _store_groups(self, pipe: GroupPipe) -> None:
+        """Store what comes; a sync is for all groups that have come by then."""
+        count, acknowledged = 0, []
+        while (item := pipe.next()) is not None:
+            if isinstance(item, WholeGroup):
+                ticket = self._store.write_direct_ordered(item.gtid, item.event, item.body)
+                acknowledgement = item.acknowledgement
+            else:
+                assert isinstance(item, GroupBegin)
+                try:
+                    ticket = self._store.write_direct_ordered(item.gtid, item.event, pipe.body())
+                except CutGroupError:
+                    continue
+                acknowledgement = pipe.acknowledgement
+            count += 1
+            if acknowledgement is not None:
+                acknowledged.append(acknowledgement)
+            if count < GROUPS_PER_SYNC and pipe.has_group():
+                continue
+            self._store.group_commit_ordered(ticket)
+            if acknowledged:
+                self._store.sync()  # whatever durability the log has
+                self._acknowledgements += acknowledged
+            timestamp = int.from_bytes(item.event[:4], "little")
+            self._note(count, last_gtid=item.gtid, last_timestamp=timestamp, is_held_back=False)
+            if acknowledged:
+                self._wake()
+            count, acknowledged = 0, []
+
+
+class _EndedError(Exception):
+    """Nothing more is to be received."""

@@ -1,0 +1,247 @@
+"""A log that follows real primaries has each of their transactions once, whatever ends, and serves all to replicas."""
+
+import contextlib
+import json
+import random
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from lanes.primary import ibbmaster
+from lanes.replica import Replica
+
+import ibbmaster as package
+from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary
+
+pytestmark = pytest.mark.interop
+VERSIONS = ["10.11", "11.8"]
+ROWS = "CREATE TABLE shop.t (id INT PRIMARY KEY, note VARCHAR(200)) ENGINE=InnoDB"
+SEMI_SYNC = ("--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=20000")
+
+
+class Server(RealPrimary, Replica):
+    """A server that is a primary or a replica."""
+
+
+@pytest.fixture(params=VERSIONS)
+def version(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def new_primary_of(server_of, started, version):
+    """Start a primary that writes a binlog; the number is its server id."""
+
+    def start(server_id: int = 1, *options: str) -> Server:
+        given = f"--server-id={server_id}", "--gtid-strict-mode=1", "--log-slave-updates", *options
+        return started(f"server {server_id}", server_of(Server, version, [], *given))
+
+    return start
+
+
+def source_of(*servers: Server) -> str:
+    return f"mysql://{USER}:{PASSWORD}@" + ",".join(f"{server.host}:{server.port}" for server in servers)
+
+
+def follow_once(source: str, to: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Follow up to what the primary has logged now."""
+    command = ibbmaster("follow", source, "--to", str(to), "--until-end", *options)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+
+
+class Following:
+    """`ibbmaster follow` in a process of its own."""
+
+    def __init__(self, source: str, to: Path, *options: str) -> None:
+        self._command = ibbmaster("follow", source, "--to", str(to), "--json", *options)
+        self.start()
+
+    def start(self) -> None:
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        self.process = subprocess.Popen(self._command, **pipes)
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        assert json.loads(line)["event"] == "following"
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def stop(self) -> str:
+        self.process.terminate()
+        said, log = self.process.communicate(timeout=600)
+        assert self.process.returncode == 0, log
+        return said
+
+
+@contextlib.contextmanager
+def writing(server: Server) -> Iterator[list[int]]:
+    """Insert rows one after the other meanwhile; those whose commit has returned are in the list."""
+    committed: list[int] = []
+    is_over = threading.Event()
+
+    def write() -> None:
+        connection = server.connect()
+        with contextlib.closing(connection), connection.cursor() as cursor:
+            number = 0
+            while not is_over.is_set():
+                number += 1
+                cursor.execute("INSERT INTO shop.t VALUES (%s, %s)", (number, "x" * (number % 200)))
+                committed.append(number)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    try:
+        yield committed
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def expect_equal(log: Path, server: Server, *options: str) -> None:
+    """Both have the same transactions, event by event."""
+    address = f"{server.host}:{server.port}"
+    login = ("--user", USER, "--password", PASSWORD, "--json", *options)
+    done = subprocess.run(ibbmaster("diff", str(log), address, *login), capture_output=True, text=True, check=False)
+    assert (done.returncode, json.loads(done.stdout)["different"]) == (0, 0), done.stdout + done.stderr
+    verified = subprocess.run(ibbmaster("verify", "--strict", str(log)), capture_output=True, text=True, check=False)
+    assert verified.returncode == 0, verified.stdout
+
+
+def test_killed_at_any_moment_it_has_each_transaction_once(new_primary_of, tmp_path, seed):
+    random_of = random.Random(seed)
+    server = new_primary_of()
+    server.sql("CREATE DATABASE shop")
+    server.sql(ROWS)
+    server.sql("CREATE TABLE shop.large (id INT PRIMARY KEY, data LONGBLOB)")
+    to = tmp_path / "log"
+    with writing(server) as committed:
+        following = Following(source_of(server), to)
+        for number in range(8):
+            before = len(committed)
+            server.sql("INSERT INTO shop.large VALUES (%s, REPEAT('x', %s))", (number, 3_000_000))
+            while len(committed) < before + random_of.randrange(20, 200):
+                server.sql("DO SLEEP(0.01)")
+            following.kill()
+            following.start()
+        following.stop()
+    done = follow_once(source_of(server), to)
+    assert done.returncode == 0, done.stderr
+    expect_equal(to, server)
+
+
+def test_what_the_primary_has_purged_reaches_a_replica_from_the_first_transaction_on(
+    new_primary_of, new_replica, version, tmp_path, new_ibb_primary
+):
+    server = new_primary_of()
+    server.sql("CREATE DATABASE shop")
+    server.sql(ROWS)
+    relay = new_ibb_primary(tmp_path / "log", "--from", source_of(server), "--tls", "off")
+    with writing(server) as committed:
+        while len(committed) < 50:
+            server.sql("DO SLEEP(0.01)")
+        follow_until(tmp_path / "log", server)
+        purge(server)
+        replica = new_replica(version, "--gtid-strict-mode=1", "--slave-parallel-threads=4")
+        replica.follow(relay)
+        while len(committed) < 200:
+            server.sql("DO SLEEP(0.01)")
+    (position,) = server.sql("SELECT @@gtid_binlog_pos")[0]
+    replica.wait_for_gtid(position)
+    assert replica.tables(["shop.t"]) == server.tables(["shop.t"])
+
+
+def test_after_a_failover_it_goes_on_with_the_new_primary_and_refuses_the_old_one(new_primary_of, tmp_path):
+    first, second = new_primary_of(1), new_primary_of(2)
+    first.sql("CREATE DATABASE shop")
+    first.sql(ROWS)
+    second.follow(first)
+    to = tmp_path / "log"
+    following = Following(source_of(first, second), to)
+    with writing(first) as committed:
+        while len(committed) < 30:
+            first.sql("DO SLEEP(0.01)")
+    second.wait_for_gtid(first.sql("SELECT @@gtid_binlog_pos")[0][0])
+    follow_until(to, first)
+    second.sql("STOP SLAVE")
+    second.sql("RESET SLAVE ALL")
+    first.kill()
+    second.sql("INSERT INTO shop.t VALUES (100000, 'of the new primary')")
+    follow_until(to, second)
+    first.start()
+    first.sql("INSERT INTO shop.t VALUES (100001, 'of nobody'), (100002, 'lost')")
+    following.stop()
+    expect_equal(to, second, "--ignore", "replica")  # which logs again what it has of the first
+
+    refused = follow_once(source_of(first), to)
+    assert refused.returncode == 2
+    assert "It is another history" in refused.stderr
+    assert "0-2-" in refused.stderr
+    assert "0-1-" in refused.stderr
+    assert follow_once(source_of(first, second), to).returncode == 0
+
+
+def follow_until(to: Path, server: Server) -> None:
+    """Wait until the log has what the server has logged by now."""
+    wanted = package.GtidPosition.parse(server.sql("SELECT @@gtid_binlog_pos")[0][0])
+    with package.open(to) as log:
+        while any((log.state.highest_seq_no(gtid.domain_id) or 0) < gtid.seq_no for gtid in wanted.values()):
+            server.sql("DO SLEEP(0.01)")
+
+
+def test_a_commit_that_waited_for_it_is_here_whatever_is_killed(new_primary_of, tmp_path, seed):
+    random_of = random.Random(seed)
+    server = new_primary_of(1, *SEMI_SYNC)
+    server.sql("SET GLOBAL rpl_semi_sync_master_enabled=0")
+    server.sql("CREATE DATABASE shop")
+    server.sql(ROWS)
+    server.sql("SET GLOBAL rpl_semi_sync_master_enabled=1")
+    to = tmp_path / "log"
+    following = Following(source_of(server), to, "--semi-sync")
+    with writing(server) as committed:
+        for _ in range(4):
+            before = len(committed)
+            while len(committed) < before + random_of.randrange(5, 50):
+                server.sql("DO SLEEP(0.01)")
+            following.kill()
+            known = committed[-1]
+            with package.open(to) as log:
+                rows = {row["id"] for row in log.snapshot("shop.t").to_pylist()}
+            assert known in rows
+            following.start()
+        assert dict(server.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_yes_tx'"))
+    following.stop()
+    assert dict(server.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_no_tx'")) == {"Rpl_semi_sync_master_no_tx": "0"}
+
+
+def purge(server: Server) -> None:
+    """Remove all files but one without transactions."""
+    server.sql("FLUSH BINARY LOGS")
+    (last,) = server.sql("SHOW MASTER STATUS")[0][:1]
+    while len(server.sql("SHOW BINARY LOGS")) > 1:  # a checkpoint may need the file for a moment
+        server.sql(f"PURGE BINARY LOGS TO '{last}'")
+
+
+@pytest.mark.parametrize("start", ["now", "oldest"])
+def test_it_begins_where_it_is_told_to(new_primary_of, tmp_path, start):
+    server = new_primary_of()
+    server.sql("CREATE DATABASE shop")
+    purge(server)
+    server.sql(ROWS)
+    done = follow_once(source_of(server), tmp_path / "log", "--start", start)
+    assert done.returncode == 0, done.stderr
+    with package.open(tmp_path / "log") as log:
+        assert [str(group.gtid) for group in log] == {"now": [], "oldest": ["0-1-2"]}[start]
+        assert str(log.state) == "0-1-2"
+
+
+def test_what_was_purged_before_it_came_is_named(new_primary_of, tmp_path):
+    server = new_primary_of()
+    server.sql("CREATE DATABASE shop")
+    purge(server)
+    server.sql(ROWS)
+    done = follow_once(source_of(server), tmp_path / "log", "--start", "")
+    assert done.returncode == 2
+    assert "purged" in done.stderr
