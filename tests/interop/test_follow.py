@@ -207,6 +207,7 @@ def test_a_commit_that_waited_for_it_is_here_whatever_is_killed(new_primary_of, 
                 server.sql("DO SLEEP(0.01)")
             following.kill()
             known = committed[-1]
+            subprocess.run(ibbmaster("recover", str(to)), check=True, capture_output=True)
             with package.open(to) as log:
                 rows = {row["id"] for row in log.snapshot("shop.t").to_pylist()}
             assert known in rows

@@ -1,5 +1,4 @@
 import itertools
-from dataclasses import replace
 
 import pytest
 
@@ -23,7 +22,7 @@ class MemoryBinlog(BinlogStore):
 
     def files(self) -> list[LogFile]:
         *files, active = super().files()[: self.end().file_no + 1]
-        return [*files, replace(active, size=self.end().offset)]
+        return [*files, active._replace(size=self.end().offset)]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from lanes.answers import OurTables
 
 import ibbmaster
 from ibbmaster.kernel import loading
+from ibbmaster.primary.select import table_reader
 from ibbmaster.primary.select.table_reader import ALONE_MAX, TableReader
 from ibbmaster.replication.event.rows.changes import ChangeKind
 from ibbmaster.replication.event.rows.encoding import encode_rows, encode_table_map, written_table
@@ -28,7 +29,7 @@ def both(ours: OurTables, monkeypatch: pytest.MonkeyPatch, places) -> tuple[list
         ours.reader._asked.update((str(number), "") for number in range(ALONE_MAX))  # so that it reads all at once
         with monkeypatch.context() as patch:
             if not has_kernels:
-                patch.setattr(TableReader, "_kernels", lambda *_: None)
+                patch.setattr(table_reader, "kernels_at_hand", lambda *_: None)
             found.append([everything(ours, ours.snapshot(place)) for place in places])
             assert has_kernels or {isinstance(fold, FastRowFold) for fold in ours.reader._folds} <= {False}
     return found[0], found[1]
