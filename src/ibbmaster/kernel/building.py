@@ -35,21 +35,21 @@ def header() -> str:
     return "\n".join(["/* Made by ibbmaster.kernel.building. */", "#include <stdint.h>", *_lines(), ""])
 
 
-def build(machine: str = platform.machine()) -> Path:
-    """Returns the library. Raises BuildError: that does not go here."""
+def build(machine: str = platform.machine(), *, is_portable: bool = False) -> Path:
+    """Returns the library; `is_portable`: by Zig, for glibc 2.28 and later. Raises BuildError: that fails here."""
     target = library(machine)
-    compile_library(SOURCES / "kernels.c", target, machine, f'-DDIGEST="{digest()}"')
+    compile_library(SOURCES / "kernels.c", target, machine, f'-DDIGEST="{digest()}"', is_portable=is_portable)
     return target
 
 
-def compile_library(source: Path, target: Path, machine: str, *more: str) -> None:
+def compile_library(source: Path, target: Path, machine: str, *more: str, is_portable: bool = False) -> None:
     """Compile a source that knows `kernels.h`. Raises BuildError."""
     with tempfile.TemporaryDirectory(prefix="ibbmaster-kernels-") as scratch:
         Path(scratch, "fields.h").write_text(header())
         made = target.with_name(f"{target.name}.{os.getpid()}")
-        command = [*_compiler(machine), *FLAGS, f"-I{scratch}", f"-I{SOURCES}", *more, str(source), "-o", str(made)]
+        command = [*_compiler(machine, is_portable), *FLAGS, f"-I{scratch}", f"-I{SOURCES}"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True)
+            done = subprocess.run([*command, *more, str(source), "-o", str(made)], capture_output=True, text=True)
         except OSError as error:
             raise BuildError(str(error)) from error
         if done.returncode:
@@ -57,12 +57,12 @@ def compile_library(source: Path, target: Path, machine: str, *more: str) -> Non
         made.replace(target)
 
 
-def _compiler(machine: str) -> list[str]:
+def _compiler(machine: str, is_portable: bool) -> list[str]:
     """That of the system, or of the package `ziglang`, which also compiles for other machines."""
     if machine not in CPUS:
         raise BuildError(f"kernels are for {' and '.join(CPUS)}, and not for {machine}")
     own = os.environ.get("CC") or shutil.which("cc")
-    if own and machine == platform.machine():
+    if own and machine == platform.machine() and not is_portable:
         return [*own.split(), CPUS[machine][0]]
     try:
         importlib.import_module("ziglang")
