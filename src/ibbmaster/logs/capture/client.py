@@ -41,7 +41,7 @@ DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
 NON_BLOCK = 1  # ends with the log: a dump to a lost client would stop purges
 SEND_ANNOTATE_ROWS = 2
 FATAL_ERROR_READING_BINLOG = 1236
-HEARTBEAT_NS = 5_000_000_000
+HEARTBEAT_S = 5
 FORMAT_SIZE_MIN = EVENT_HEADER_SIZE + FIXED.size + 1 + CHECKSUM_SIZE
 TIMEOUT_S = 60  # without a byte, heartbeats included
 AFTER_PURGE = (
@@ -223,9 +223,10 @@ def begin_dump(
     end: GtidPosition | None = None,
     *,
     with_checksums: bool = False,
+    heartbeat_s: int = HEARTBEAT_S,
 ) -> None:
     """Ask for the events after one position, up to another if it is given; `dumped` has the answer."""
-    _announce(connection, "CRC32" if with_checksums else "NONE")
+    _announce(connection, "CRC32" if with_checksums else "NONE", heartbeat_s)
     with connection.cursor() as cursor:
         cursor.execute("SET @slave_connect_state=%s", (str(start),))
         if end is not None:
@@ -234,10 +235,10 @@ def begin_dump(
     _ask(connection, DUMP_HEAD.pack(4, SEND_ANNOTATE_ROWS, server_id))
 
 
-def _announce(connection: pymysql.Connection[Any], checksums: str = "NONE") -> None:
+def _announce(connection: pymysql.Connection[Any], checksums: str = "NONE", heartbeat_s: int = HEARTBEAT_S) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET @mariadb_slave_capability=4, @master_binlog_checksum=%s", (checksums,))
-        cursor.execute("SET @master_heartbeat_period=%s", (HEARTBEAT_NS,))
+        cursor.execute("SET @master_heartbeat_period=%s", (heartbeat_s * 10**9,))
 
 
 def _ask(connection: pymysql.Connection[Any], command: bytes) -> None:

@@ -21,7 +21,13 @@ from ibbmaster.errors import EventError, SourceError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.replication.event.control import decode_rotate
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
-from ibbmaster.replication.event.header import FLAGS_OFFSET, LOG_POS_OFFSET, LOG_POS_SIZE, EventHeader
+from ibbmaster.replication.event.header import (
+    EVENT_HEADER_SIZE,
+    FLAGS_OFFSET,
+    LOG_POS_OFFSET,
+    LOG_POS_SIZE,
+    EventHeader,
+)
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.codec.buffer import Buffer
 from .client import (
@@ -46,6 +52,7 @@ log = logging.getLogger(__name__)
 BUFFER_BYTES = 64 << 20
 PIECE_BYTES = 1 << 20  # of a group that is handed on before its end has come
 GROUPS_PER_SYNC = 4096
+HEARTBEAT_S = 1
 IF_PURGED = " A new directory with `--start oldest` begins with what is left; nothing between is there any more"
 NO_POS = bytes(LOG_POS_SIZE)  # places in files of the primary say nothing here
 RETRY_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # between rounds through all primaries
@@ -220,7 +227,14 @@ class PrimaryFollower:
                 return True
             has_heads = self._is_semi_sync and self._begin_semi_sync(primary, connection)
             has_checksums = value_of(connection, "binlog_checksum") == ChecksumAlgorithm.CRC32.name
-            begin_dump(connection, primary.server_id, ours.position(), end, with_checksums=has_checksums)
+            begin_dump(
+                connection,
+                primary.server_id,
+                ours.position(),
+                end,
+                with_checksums=has_checksums,
+                heartbeat_s=HEARTBEAT_S,
+            )
             log.info("following %s after %s", primary, ours.position() or "nothing")
             self._note(state="following", primary=str(primary), connections=self.status.connections + 1)
             self._transfer(connection, {"has_heads": has_heads, "has_checksums": has_checksums})
@@ -270,7 +284,7 @@ class PrimaryFollower:
 
     def _receive(self, connection: pymysql.Connection[Any], dump: dict[str, bool], pipe: GroupPipe) -> None:
         """Raises _EndedError: it is to end, or the other thread has ended."""
-        file_name, last = "", (0, False)
+        file_name, last, is_inside = "", (0, False), False
 
         def events() -> Iterator[tuple[EventHeader, bytes]]:
             nonlocal file_name, last
@@ -278,11 +292,15 @@ class PrimaryFollower:
             for header, event, is_wanted in dumped(connection, wait=wait, **dump):
                 if header.event_type == EventType.ROTATE:
                     file_name = decode_rotate(event).file_name
+                elif header.event_type == EventType.HEARTBEAT and dump["has_heads"] and not is_inside:
+                    # A commit may wait for a group that was stored before this connection, and is not sent again.
+                    self._put(pipe, Acknowledgement(event[EVENT_HEADER_SIZE:], header.log_pos), 0)
                 last = header.log_pos, is_wanted
                 yield header, b"".join((event[:LOG_POS_OFFSET], NO_POS, event[FLAGS_OFFSET:]))
 
         for group in groups_of(events()):
             assert group.gtid is not None
+            is_inside = True
             pieces: list[Buffer] = []
             size, is_long = len(group.gtid_event), False
             try:
@@ -308,6 +326,7 @@ class PrimaryFollower:
                 self._put(pipe, GroupEnd(is_whole=True, acknowledgement=acknowledgement), 0)
             else:
                 self._put(pipe, WholeGroup(group.gtid, group.gtid_event, pieces, acknowledgement), size)
+            is_inside = False
 
     def _put(self, pipe: GroupPipe, item: Item, size: int) -> None:
         if pipe.would_wait(size) and not self.status.is_held_back:
@@ -349,6 +368,10 @@ class PrimaryFollower:
         """Store what comes; a sync is for all groups that have come by then."""
         count, acknowledged = 0, []
         while (item := pipe.next()) is not None:
+            if isinstance(item, Acknowledgement):  # of all before it, which is durable
+                self._acknowledgements.append(item)
+                self._wake()
+                continue
             if isinstance(item, WholeGroup):
                 ticket = self._store.write_direct_ordered(item.gtid, item.event, item.body)
                 acknowledgement = item.acknowledgement

@@ -41,7 +41,7 @@ class GroupEnd(NamedTuple):
     acknowledgement: Acknowledgement | None = None
 
 
-Item = WholeGroup | GroupBegin | Buffer | GroupEnd
+Item = WholeGroup | GroupBegin | Buffer | GroupEnd | Acknowledgement  # the last: of all before it
 
 
 class CutGroupError(Exception):
@@ -116,6 +116,6 @@ class GroupPipe:
             if isinstance(item, GroupEnd) and item.is_whole:
                 self.acknowledgement = item.acknowledgement
                 return
-            if item is None or isinstance(item, (WholeGroup, GroupBegin, GroupEnd)):
+            if item is None or isinstance(item, (WholeGroup, GroupBegin, GroupEnd, Acknowledgement)):
                 raise CutGroupError
             yield item
