@@ -3,6 +3,7 @@
 A command that looks at files, or removes some, needs nothing about rows and SQL.
 """
 
+import ast
 import json
 import shutil
 from pathlib import Path
@@ -134,3 +135,18 @@ def test_what_reads_tables_is_loaded_by_no_statement_of_a_replica(fresh) -> None
     assert schema <= {"ibbmaster.schema", "ibbmaster.schema.collations"}
     late = ("session_schema", "show_tables", "information_tables", "prepared")
     assert not loaded & {f"ibbmaster.primary.dialogue.{name}" for name in late}
+
+
+def names_of_the_front_door(annotation: ast.expr) -> list[str]:
+    return [ast.unparse(one) for one in ast.walk(annotation) if ast.unparse(one).startswith("ibbmaster.")]
+
+
+def test_no_annotation_loads_the_part_of_the_package_that_it_names() -> None:
+    """`ibbmaster.Log` loads what reads a log, unless the module's annotations are not evaluated."""
+    found = []
+    for path in (Path(__file__).parents[2] / "src").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        if not any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body):
+            given = [getattr(node, name, None) for node in ast.walk(tree) for name in ("annotation", "returns")]
+            found += [(path.name, name) for one in given if one is not None for name in names_of_the_front_door(one)]
+    assert found == []

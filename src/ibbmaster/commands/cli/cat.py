@@ -1,5 +1,7 @@
 """`ibbmaster cat`: a log as text, for people and for programs."""
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import signal

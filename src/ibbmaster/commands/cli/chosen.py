@@ -1,5 +1,7 @@
 """The part of a log chosen by flags of stages."""
 
+from __future__ import annotations
+
 import argparse
 import sys
 from typing import Any
