@@ -128,6 +128,10 @@ class SourceError(IbbMasterError):
     """A primary that is read cannot be reached, refuses, or breaks off."""
 
 
+class RefusedSourceError(SourceError):
+    """A primary has no log to follow, or one with another history."""
+
+
 @dataclass(eq=False, repr=False)
 class InexactError(_FieldsError):
     """A table cannot be rebuilt exactly; `doubts` say since which GTID and why."""

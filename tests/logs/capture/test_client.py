@@ -8,6 +8,7 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.logs.capture import client
 from ibbmaster.logs.capture.client import PrimaryAddress, groups_between, logged_position
 from ibbmaster.replication.event.types import EventType
+from ibbmaster.replication.wire.packet import frame_payloads
 from tests.machinery.events import make_event, make_gtid_event
 
 EOF = b"\xfe\x00\x00\x00\x00"
@@ -24,7 +25,7 @@ class Peer:
 
     def send(self, *events):
         payloads = [*(b"\0" + event for event in events), EOF]
-        self._stream = io.BytesIO(b"".join(len(one).to_bytes(3, "little") + b"\0" + one for one in payloads))
+        self._stream = io.BytesIO(frame_payloads(payloads, 1)[0])
 
     def cursor(self):
         return contextlib.nullcontext(self)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.errors import EventError, SourceError, StoreError
+from ibbmaster.errors import EventError, RefusedSourceError, SourceError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.logs.capture import following
 from ibbmaster.logs.capture.client import PrimaryAddress, connected
-from ibbmaster.logs.capture.following import PrimaryFollower, RefusedSourceError, expect_same_history, start_state
+from ibbmaster.logs.capture.following import PrimaryFollower, expect_same_history, start_state
 
 GROUPS = 60
 LONG, PIECE = 100_000, 30_000  # bytes of a group that is handed on in pieces

@@ -51,9 +51,11 @@ def find_account(args: argparse.Namespace, environment: Mapping[str, str] = os.e
 
 def source_options(args: argparse.Namespace) -> "SourceOptions":
     """How to follow, as flags say. Raises ConfigurationError: the file with the password cannot be read."""
-    password = os.environ.get(SOURCE_VARIABLE, "")
-    if args.source_password_file is not None:
-        password = first_line(args.source_password_file)
+    password = _first(
+        first_line(args.source_password_file) if args.source_password_file else None,
+        _from_environment(os.environ, SOURCE_VARIABLE),
+        "",
+    )
     from ibbmaster.api.following import SourceOptions
 
     return SourceOptions(

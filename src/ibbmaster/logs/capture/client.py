@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ibbmaster.errors import EventError, SourceError
+from ibbmaster.errors import EventError, RemoteProtocolError, SourceError
 from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.position import NOWHERE
@@ -27,6 +27,7 @@ from ibbmaster.replication.event.header import (
     without_checksum,
 )
 from ibbmaster.replication.event.types import EventFlag, EventType
+from ibbmaster.replication.wire.packet import EVENT_STATUS, PacketReader
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import address
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     import pymysql
 
 COM_BINLOG_DUMP = 0x12
-EVENT, ERROR, SEMI_SYNC_MAGIC = b"\0", b"\xff", b"\xef"
-PACKET_HEADER, PACKET_MAX = 4, 0xFFFFFF
+ERROR, SEMI_SYNC_MAGIC = b"\xff", b"\xef"
+PAYLOAD_MAX = (1 << 30) + 1024  # an event of the longest packet that a server allows
 RECEIVED_MAX = 1 << 18  # bytes in one read
 DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
 NON_BLOCK = 1  # ends with the log: a dump to a lost client would stop purges
@@ -196,7 +197,7 @@ def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
             )
         ) as connection:
             yield connection
-    except (pymysql.Error, OSError) as error:
+    except (pymysql.Error, OSError, RemoteProtocolError) as error:
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
         raise SourceError(f"{primary}: {text}") from error
 
@@ -266,12 +267,13 @@ def dumped(
     """
     stream: socket.socket = connection._sock  # type: ignore[attr-defined]
     stream.settimeout(TIMEOUT_S)  # the command has left another one
-    for data in _payloads(stream, wait):
+    reader = PacketReader(limit=PAYLOAD_MAX, next_sequence=1, checks_numbers=not has_heads)
+    for data in _payloads(stream, reader, wait):
         if data[:1] == ERROR:
             from pymysql.err import raise_mysql_exception
 
             raise_mysql_exception(data)
-        if data[:1] != EVENT:
+        if data[:1] != EVENT_STATUS:
             return  # EOF
         at, needs_answer = 1, False
         if has_heads:
@@ -295,36 +297,15 @@ def dumped(
         yield header, event, needs_answer
 
 
-def _payloads(stream: socket.socket, wait: Callable[[], None]) -> Iterator[bytes]:
-    """The payloads of packets; those of 16 MiB are joined. Their numbers begin anew with each acknowledgement."""
-    rest, parts = b"", []
-    needed = PACKET_HEADER
+def _payloads(stream: socket.socket, reader: PacketReader, wait: Callable[[], None]) -> Iterator[bytes]:
     while True:
-        pieces = [rest]
-        missing = max(needed - len(rest), 1)
-        while missing > 0:
-            wait()
-            piece = stream.recv(RECEIVED_MAX)
-            if not piece:
-                raise ConnectionResetError("the primary has closed the connection")
-            pieces.append(piece)
-            missing -= len(piece)
-        data, at = b"".join(pieces), 0
-        while True:
-            begin = at + PACKET_HEADER
-            size = int.from_bytes(data[at : at + 3], "little") if begin <= len(data) else 0
-            needed = PACKET_HEADER + size
-            if begin + size > len(data):
-                break
-            at = begin + size
-            if size == PACKET_MAX:
-                parts.append(data[begin:at])
-            elif parts:
-                yield b"".join((*parts, data[begin:at]))
-                parts.clear()
-            else:
-                yield data[begin:at]
-        rest = data[at:]
+        while (payload := reader.next_payload()) is not None:
+            yield payload
+        wait()
+        data = stream.recv(RECEIVED_MAX)
+        if not data:
+            raise ConnectionResetError("the primary has closed the connection")
+        reader.receive_data(data)
 
 
 def groups_of(events: Iterator[tuple[EventHeader, bytes]]) -> Iterator[EventGroup]:

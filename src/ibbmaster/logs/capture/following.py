@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ibbmaster.errors import EventError, SourceError
+from ibbmaster.errors import EventError, RefusedSourceError, SourceError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.replication.event.control import decode_rotate
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
@@ -29,6 +29,7 @@ from ibbmaster.replication.event.header import (
     EventHeader,
 )
 from ibbmaster.replication.event.types import EventType
+from ibbmaster.replication.wire.packet import frame_packets
 from ibbmaster.storage.codec.buffer import Buffer
 from .client import (
     SEMI_SYNC_MAGIC,
@@ -58,10 +59,6 @@ NO_POS = bytes(LOG_POS_SIZE)  # places in files of the primary say nothing here
 RETRY_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # between rounds through all primaries
 UNKNOWN_VARIABLE = 1193
 REFUSALS = {1044, 1045, 1130, 1227, 1236, 1698}  # errors of a primary that another attempt does not change
-
-
-class RefusedSourceError(SourceError):
-    """A primary cannot be followed: it refuses, or its log is not the one that is here."""
 
 
 class GroupStore(Protocol):
@@ -356,7 +353,7 @@ class PrimaryFollower:
         while self._acknowledgements:
             file_name, position = self._acknowledgements.popleft()
             payload = SEMI_SYNC_MAGIC + position.to_bytes(8, "little") + file_name
-            connection._sock.sendall(len(payload).to_bytes(3, "little") + b"\0" + payload)  # type: ignore[attr-defined]
+            connection._sock.sendall(frame_packets(payload, 0)[0])  # type: ignore[attr-defined]
 
     def _wake(self) -> None:
         with contextlib.suppress(OSError):  # it is awake, or has ended

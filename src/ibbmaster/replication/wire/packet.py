@@ -21,11 +21,12 @@ _SHIFTED_NUMBERS = [number << 24 for number in range(SEQUENCE_MASK + 1)]  # wher
 
 class PacketReader:
     """Cuts a stream of bytes into payloads of at most `limit` bytes. Its owner may change `limit` and `next_sequence`
-    in between.
+    in between. Without `checks_numbers` packets may have any: those of a dump begin anew at each acknowledgement.
     """
 
-    def __init__(self, *, limit: int, next_sequence: int = 0) -> None:
+    def __init__(self, *, limit: int, next_sequence: int = 0, checks_numbers: bool = True) -> None:
         self.limit = limit
+        self._checks_numbers = checks_numbers
         self.next_sequence = next_sequence
         self._buffer = bytearray()
         self._parts = bytearray()  # full packets of a payload whose last packet is still to come
@@ -54,7 +55,7 @@ class PacketReader:
         while len(buffer) >= PACKET_HEADER_SIZE:
             (header,) = _LENGTH_AND_SEQUENCE.unpack_from(buffer)
             size, sequence = header & PACKET_PAYLOAD_MAX, header >> 24
-            if sequence != self.next_sequence:
+            if sequence != self.next_sequence and self._checks_numbers:
                 raise PacketOrderError(f"packet number {sequence}, expected {self.next_sequence}")
             if len(parts) + size > self.limit:
                 raise PacketTooLargeError(
