@@ -152,7 +152,8 @@ def groups_between(primary: PrimaryAddress, start: GtidPosition, end: GtidPositi
             # A primary that took the place of the one that had logged `end` may lack a part of it for ever.
             lost = "the primary has logged {has}, and not {wanted}, which it had before"
             expect_reached(primary, _logged(connection), end, lost)
-            for group in groups_of(_events(connection, start, end, primary.server_id)):
+            begin_dump(connection, primary.server_id, start, end)
+            for group in groups_of(_pairs(connection)):
                 assert group.gtid is not None
                 reached[group.gtid.domain_id] = group.gtid
                 yield group
@@ -209,14 +210,6 @@ def code_of(error: SourceError) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _events(
-    connection: pymysql.Connection[Any], start: GtidPosition, end: GtidPosition, server_id: int
-) -> Iterator[tuple[EventHeader, bytes]]:
-    begin_dump(connection, server_id, start, end)
-    for header, event, _ in dumped(connection):
-        yield header, event
-
-
 def begin_dump(
     connection: pymysql.Connection[Any],
     server_id: int,
@@ -248,8 +241,11 @@ def _ask(connection: pymysql.Connection[Any], command: bytes) -> None:
 
 def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tuple[EventHeader, bytes]]:
     _ask(connection, command)
-    for header, event, _ in dumped(connection):
-        yield header, event
+    yield from _pairs(connection)
+
+
+def _pairs(connection: pymysql.Connection[Any]) -> Iterator[tuple[EventHeader, bytes]]:
+    return ((header, event) for header, event, _ in dumped(connection))
 
 
 def dumped(
