@@ -92,6 +92,7 @@ def test_of_an_object_store_each_page_is_fetched_once(object_store, tmp_path, ru
     assert run("verify", "--jobs", jobs, url)[0] == 0
     assert stored <= fetched_pages(object_store) <= stored + (jobs - 1) * 16
     with ibbmaster.open(url) as log:
+        monkeypatch.setattr(object_directory, "BLOCKS", RangeCache(64))  # without the pages that opening it has read
         object_store.requests.clear()
         assert list(log.verify(jobs=jobs)) == []
-    assert stored <= fetched_pages(object_store) <= stored + jobs * 16
+    assert stored <= fetched_pages(object_store) <= stored + (jobs - 1) * 16
