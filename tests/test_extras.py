@@ -13,7 +13,7 @@ from ibbmaster.extras import EXTRAS, ExtraMissingError, needed_for
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "ibbmaster"
-OF_TESTS = {"hatchling", "pytest"}  # who imports these has them
+GIVEN = {"hatchling", "pytest", "sniffio"}  # who imports these has them; trio brings the last
 
 
 def imported() -> set[str]:
@@ -32,18 +32,18 @@ def imported() -> set[str]:
 def test_every_module_that_is_imported_comes_with_the_package_or_has_an_extra():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     always = {text.partition(">")[0] for text in project["dependencies"]}
-    homes = packages_distributions()
+    homes = {name: {home.lower() for home in found} for name, found in packages_distributions().items()}
 
-    assert {name for name in imported() if not always & set(homes.get(name, ()))} - EXTRAS.keys() == OF_TESTS
+    assert {name for name in imported() if not always & set(homes.get(name, ()))} - EXTRAS.keys() == GIVEN
     assert set(EXTRAS.values()) <= set(metadata("ibbmaster").get_all("Provides-Extra") or ())
 
 
 def test_an_error_inside_names_the_extra_unless_the_module_is_nobody_s():
     with (
-        pytest.raises(ExtraMissingError, match=r"^to do it needs the extra 'server' \(no module nacl\): pip install"),
+        pytest.raises(ExtraMissingError, match=r"^to do it needs the extra 'arrow' \(no module numpy\): pip install"),
         needed_for("to do it"),
     ):
-        raise ModuleNotFoundError("No module named 'nacl.bindings'", name="nacl.bindings")
+        raise ModuleNotFoundError("No module named 'numpy.linalg'", name="numpy.linalg")
     with pytest.raises(ModuleNotFoundError, match="No module named 'somebody'"), needed_for("it"):
         raise ModuleNotFoundError("No module named 'somebody'", name="somebody")
     assert issubclass(ExtraMissingError, IbbMasterError)
@@ -58,11 +58,6 @@ except ibbmaster.IbbMasterError as error:
 """
 FIXTURE = ROOT / "fixtures" / "ibb" / "domains"
 USES = {  # what is missing: (what is done, the extra)
-    "trio": ("ibbmaster.serve({log!r})", "server"),
-    "sniffio": ("ibbmaster.serve({log!r})", "server"),
-    "cryptography": ("ibbmaster.serve({log!r})", "server"),
-    "OpenSSL": ("ibbmaster.serve({log!r})", "server"),
-    "nacl": ("ibbmaster.serve({log!r}, password='x', auth='ed25519')", "server"),
     "pyarrow": ("ibbmaster.open({log!r}).to_arrow()", "arrow"),
     "numpy": ("ibbmaster.open({log!r}).to_arrow()", "arrow"),
 }
@@ -86,15 +81,16 @@ def test_whoever_imports_it_the_extra_is_named_and_not_the_module_alone(module, 
     assert f"needs the extra {extra!r}" in done.stdout
 
 
-COMMANDS = {"sniffio": (["serve", str(FIXTURE)], "server"), "outcome": (["serve", str(FIXTURE)], "server")}
+SNAPSHOT = ["lake", "snapshot", str(FIXTURE), "shop.orders"]
+COMMANDS = {"pyarrow": (SNAPSHOT, "lake snapshot", "arrow"), "numpy": (SNAPSHOT, "this command", "arrow")}
 
 
 @pytest.mark.parametrize("module", COMMANDS)
 def test_a_command_says_the_same_in_a_line(module, tmp_path):
-    command, extra = COMMANDS[module]
+    command, what, extra = COMMANDS[module]
     done = said_without(module, ["-m", "ibbmaster", *command], tmp_path)
 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"ibbmaster: this command needs the extra {extra!r} (no module {module}): pip install 'ibbmaster[{extra}]'\n"
+        f"ibbmaster: {what} needs the extra {extra!r} (no module {module}): pip install 'ibbmaster[{extra}]'\n"
     )

@@ -11,10 +11,7 @@ _BRINGS = {  # extra -> modules of it that are imported here, or that these need
     "arrow": ("pyarrow", "numpy"),
     "zstd": ("backports",),
     "objects": ("obstore",),
-    "delta": ("deltalake",),
-    "iceberg": ("pyiceberg", "sqlalchemy"),
-    "cli": ("tqdm",),
-    "server": ("trio", "cryptography", "OpenSSL", "nacl", "sniffio", "pymysql"),
+    "lake": ("deltalake", "pyiceberg", "sqlalchemy"),
     "demo": ("pymysqlreplication",),
 }
 EXTRAS = {module: extra for extra, modules in _BRINGS.items() for module in modules}

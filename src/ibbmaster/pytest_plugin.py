@@ -51,10 +51,7 @@ def ibb_options() -> Mapping[str, Any]:
 @pytest.fixture
 def ibb_primary(ibb_log: WritableLog, ibb_options: Mapping[str, Any]) -> Iterator[FixturePrimary]:
     """A primary that serves `ibb_log`, and writes to it what the test says."""
-    from .extras import needed_for
-
-    with needed_for("ibb_primary"):
-        from .testkit.primary import FixturePrimary
+    from .testkit.primary import FixturePrimary
 
     with FixturePrimary(ibb_log, **ibb_options) as primary:
         yield primary

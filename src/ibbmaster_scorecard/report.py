@@ -194,7 +194,7 @@ def _greeting(consumer: ConsumerResult, results: Results, run_count: int, found_
     ]
     if found_count:
         lines += [
-            "- To see any of them again: `pip install 'ibbmaster[server]'`, and the command that stands there;"
+            "- To see any of them again: `pip install ibbmaster`, and the command that stands there;"
             " with `ibbmaster serve --scenario FILE` the primary alone waits for a consumer"
         ]
     return [*lines, ""]

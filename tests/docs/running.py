@@ -31,8 +31,18 @@ DOCUMENTS = [
     *sorted(ROOT.glob("fixtures/*.md")),
 ]
 #: Pages that run in an installation of what they say they need, by test_extras_alone.py.
-WITHOUT_EXTRAS = ("converting", "info", "installing", "maintenance", "playing", "printing", "serving", "speed")
-WITH_THEIR_LINE = ("archive", "arrow", "consumer", "delta", "iceberg", "testkit")
+WITHOUT_EXTRAS = (
+    "converting",
+    "info",
+    "installing",
+    "maintenance",
+    "playing",
+    "printing",
+    "serving",
+    "speed",
+    "testkit",
+)
+WITH_THEIR_LINE = ("archive", "arrow", "consumer", "delta", "iceberg")
 ALONE = (*WITHOUT_EXTRAS, *WITH_THEIR_LINE)
 BLOCK = re.compile(r"(?<=^```console\n)(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)
 PART = re.compile(r"^```(console|python)\n(.*?)(?=^```$)", re.MULTILINE | re.DOTALL)

@@ -17,7 +17,6 @@ from urllib.parse import quote
 import trio
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.extras import needed_for
 from ibbmaster.logs.log.large_rows import parse_row_event_max
 from ibbmaster.logs.stages.options import StageOptions, check_stages, expect_tables, given_stages
 from ibbmaster.primary.dialogue import privileges
@@ -76,7 +75,6 @@ class CheckedOptions:
         return replace(primary, profile=profile)
 
 
-@needed_for("serving a log")
 def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
     """Of `serve`, before a log is touched. Raises ConfigurationError: one cannot be used as given; TypeError: there is
     no option of that name."""

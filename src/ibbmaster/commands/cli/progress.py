@@ -1,8 +1,6 @@
 """How far a command is: a bar on a terminal, nothing elsewhere."""
 
 import contextlib
-import importlib
-import importlib.util
 import signal
 import sys
 import threading
@@ -24,7 +22,9 @@ class ProgressBar:
 
     def reach(self, done: int, total: int) -> None:
         if self._bar is None and self._draws:
-            self._bar = importlib.import_module("tqdm").tqdm(total=total, leave=False, **self._options)
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=total, leave=False, **self._options)
         if self._bar is not None:
             self._bar.total = total
             self._bar.update(done - self._bar.n)
@@ -38,9 +38,9 @@ class ProgressBar:
 def progress(
     unit: str = "B", *, label: str | None = None, total: int | None = None, is_wanted: bool = True
 ) -> Iterator[ProgressBar]:
-    """A bar on a terminal if tqdm is installed; bytes have prefixes."""
+    """A bar on a terminal; bytes have prefixes."""
     options: dict[str, object] = {"desc": label, "unit": unit, "unit_scale": unit == "B", "unit_divisor": 1024}
-    draws = is_wanted and sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None
+    draws = is_wanted and sys.stderr.isatty()
     with contextlib.closing(ProgressBar(draws, total, options)) as found:
         yield found
 

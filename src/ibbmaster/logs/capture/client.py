@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ibbmaster.errors import EventError, RemoteProtocolError, SourceError
-from ibbmaster.extras import needed_for
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.position import NOWHERE
 from ibbmaster.replication.event.control import decode_gtid_list, decode_rotate
@@ -178,8 +177,7 @@ def expect_reached(primary: PrimaryAddress, found: GtidPosition, end: GtidPositi
 @contextlib.contextmanager
 def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
     """Log in. Raises SourceError: the primary cannot be reached, or refuses; `code_of` has the number of its error."""
-    with needed_for("reading a primary"):
-        import pymysql
+    import pymysql
 
     try:
         with contextlib.closing(

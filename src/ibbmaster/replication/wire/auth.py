@@ -6,7 +6,6 @@ import hmac
 from dataclasses import dataclass, field
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.extras import needed_for
 from .handshake import NATIVE_PASSWORD
 
 ED25519 = "client_ed25519"
@@ -106,6 +105,6 @@ def _ed25519_scalar(password: str) -> bytes:
 
 
 def _multiply_base(scalar: bytes) -> bytes:
-    with needed_for("ed25519"):
-        from nacl.bindings import crypto_scalarmult_ed25519_base_noclamp
+    from nacl.bindings import crypto_scalarmult_ed25519_base_noclamp
+
     return bytes(crypto_scalarmult_ed25519_base_noclamp(scalar))
