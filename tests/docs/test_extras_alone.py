@@ -1,10 +1,10 @@
 """Each extra brings what it is for: the wheel is installed with it, and nothing else, and does there what is shown."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
-import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,7 +18,8 @@ OURS = re.compile(r"'(?:\.|ibbmaster)\[([\w,]+)\]'")
 #: Of no extra, and of the other ones: what they are for.
 SHOWN = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", Path(__file__).with_name("extras.md").read_text(), re.M | re.S))
 OF_JAVA = SHOWN.pop("spark")
-INSTALLED_BY_PIP = ("none", "zstd")
+INSTALLED_BY_PIP = ("zstd",)
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")  # what pyproject.toml promises
 UNREACHABLE = re.compile(r"connection broken|Temporary failure|from versions: none", re.IGNORECASE)
 
 RunnerOf = Callable[[Path], Runner]
@@ -88,21 +89,55 @@ def test_the_extra_of_spark_alone_starts_it(java, installed, runner_of):
     assert not wrong, "\n".join(wrong)
 
 
-@pytest.mark.parametrize("extra", SHOWN)
+@pytest.mark.parametrize("extra", sorted(SHOWN.keys() - {"none"}))
 def test_pip_installs_an_extra(extra, wheel, runner_of, shown, tmp_path, pytestconfig):
     if extra not in INSTALLED_BY_PIP and not pytestconfig.getoption("--pip-extras"):
         pytest.skip(f"pip installs {' and '.join(INSTALLED_BY_PIP)} without --pip-extras")
-    place = tmp_path / "installed"
-    venv.create(place, with_pip=False, symlinks=True)
-    command = [sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", f"{wheel}[{extra}]"]
+
+    place = pip_install(f"{wheel}[{extra}]", tmp_path)
+    _, wrong = run_document(shown(extra), runner_of(place / "bin"))
+
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_pip_installs_a_source_distribution_that_serves(version, runner_of, tmp_path, pytestconfig):
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if version != own and not pytestconfig.getoption("--pip-extras"):
+        pytest.skip(f"this is Python {own}; other ones are tried with --pip-extras")
+    python = sys.executable if version == own else python_of(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version} here")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    (source,) = tmp_path.glob("ibbmaster-*.tar.gz")
+
+    place = pip_install(str(source), tmp_path, python)
+    _, wrong = run_document(SHOWN["none"], runner_of(place / "bin"))
+
+    assert not wrong, "\n".join(wrong)
+
+
+def python_of(version: str) -> str | None:
+    """A Python of that version that makes virtual environments: of the system, or one of those of pyenv."""
+    found = sorted(Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python"))
+    return next(map(str, found), None) or shutil.which(f"python{version}")
+
+
+def pip_install(what: str, directory: Path, python: str = sys.executable) -> Path:
+    """A new virtual environment with what pip installs; without a registry of packages the test is skipped."""
+    place = directory / "installed"
+    subprocess.run([python, "-m", "venv", "--without-pip", place], check=True)
+    command = [sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", what]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode and UNREACHABLE.search(done.stdout + done.stderr):
         pytest.skip(f"no registry of packages: {done.stderr.splitlines()[-1]}")
     assert done.returncode == 0, done.stderr
-
-    _, wrong = run_document(shown(extra), runner_of(place / "bin"))
-
-    assert not wrong, "\n".join(wrong)
+    return place
 
 
 def test_every_extra_is_tried():
