@@ -38,33 +38,36 @@ class _CommandsFormatter(argparse.HelpFormatter):
             self._action_max_length = max(self._action_max_length, width)
 
 
-def build_parser(command: str) -> argparse.ArgumentParser:
-    """The parser of a command; without one of that name, of all commands' names."""
+def build_parser(command: str, *, is_whole: bool = False) -> argparse.ArgumentParser:
+    """The parser of a command; without one of that name, of all commands' names; or the whole one."""
     parser = argparse.ArgumentParser(
         prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
     )
     parser.add_argument("--version", action="version", version=f"ibbmaster {ibbmaster.__version__}")
     subparsers = parser.add_subparsers(title="commands", dest="word", metavar="COMMAND", required=True)
-    command = ALIASES.get(command, command)
     own = [name for name, *_ in rows_of(__package__, "commands") if " " not in name]
     modules = {name: f"{__package__}.{name}" for name in own}
+    command = ALIASES.get(command, command)
     if command not in modules:
         from importlib import metadata
 
         modules |= {plugin.name: plugin.value for plugin in metadata.entry_points(group=PLUGINS)}
     packages = {name: module.rpartition(".")[0] for name, module in modules.items()}
-    if command not in modules:
-        for name, package in packages.items():
-            add_command(subparsers, name, package)
-        return parser
-    added = add_command(subparsers, command, packages[command])
-    added.set_defaults(run=functools.partial(_run, modules[command]))
-    add_options(added, command, packages[command])
-    with contextlib.suppress(FileNotFoundError):
-        examples = pkgutil.get_data(packages[command], f"examples/{command}.txt") or b""
-        added.epilog, added.formatter_class = examples.decode(), argparse.RawDescriptionHelpFormatter
+    for name, package in packages.items():
+        if command not in modules or name == command:
+            added = add_command(subparsers, name, package)
+            if is_whole or name == command:
+                added.set_defaults(run=functools.partial(_run, modules[name]))
+                _fill(added, name, package)
     _know_themselves(parser)
     return parser
+
+
+def _fill(parser: argparse.ArgumentParser, command: str, package: str) -> None:
+    add_options(parser, command, package)
+    with contextlib.suppress(FileNotFoundError):
+        examples = pkgutil.get_data(package, f"examples/{command}.txt") or b""
+        parser.epilog, parser.formatter_class = examples.decode(), argparse.RawDescriptionHelpFormatter
 
 
 def _run(module: str, args: argparse.Namespace) -> int:
