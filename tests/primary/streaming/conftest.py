@@ -151,6 +151,7 @@ def run_dump(
         sink = SocketSink(ours.fileno()) if is_clear else OpaqueSink(ours.fileno(), dump.blocks)
         while True:
             if is_pumped:
+                assert not (session.watched_domain_ids and source.is_far_behind), "a hop to a thread in vain"
                 rest, sent = source.pump(sink)
                 size = len(dump.data)
                 with contextlib.suppress(BlockingIOError):

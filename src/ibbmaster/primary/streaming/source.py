@@ -121,9 +121,12 @@ class BlockSource:
     @property
     def is_far_behind(self) -> bool:
         """The last block was full, and not shared: `pump` is worth a hop to a thread."""
-        if not self._is_far_behind or self._pieces is not None or self._session.has_data_to_send:
-            return False
-        return self._cache is not None and not self._cache.is_shared
+        return self._is_far_behind and not self._is_decided and self._cache is not None and not self._cache.is_shared
+
+    @property
+    def _is_decided(self) -> bool:
+        """What goes out next is not for a pump."""
+        return self._pieces is not None or self._session.has_data_to_send or bool(self._session.watched_domain_ids)
 
     def pump(self, sink: Sink) -> tuple[Block, int]:
         """In a worker thread, send until something has to be decided, or much was sent. Returns what the socket did not
@@ -132,8 +135,7 @@ class BlockSource:
         self._is_far_behind = self.is_at_end = False
         rest, framed_bytes = plain_block(b"", self._at), 0
         maker, session, cache = self._maker, self._session, self._cache
-        is_decided = self._pieces is not None or session.has_data_to_send or session.watched_domain_ids
-        if maker is None or cache is None or is_decided:
+        if maker is None or cache is None or self._is_decided:
             return rest, 0
         with self._failures_reported(), self._pump_of(maker, sink) as pump:
             while framed_bytes < PUMPED_BYTES and not len(rest) and sink.is_flushed and not session.has_data_to_send:
@@ -166,13 +168,11 @@ class BlockSource:
     def standing(self) -> Hashable | None:
         """Equal for dumps at the end of the log that get the same next but for packet numbers; None: it is alone."""
         session, maker = self._session, self._maker
-        if maker is None or self._at.is_inside_group or self._pieces is not None:
-            return None
-        is_decided = session.has_data_to_send or session.watched_domain_ids or session.limits
-        if is_decided or not self._may_frame or not session.waits_at_end:
+        if maker is None or self._is_decided or session.limits or self._at.is_inside_group or not self._may_frame:
             return None
         identity, selection = maker.identity(self._at, only_cached=True), session.selection
-        return None if identity is None or selection is None else (identity, self._at, selection)
+        is_alone = identity is None or selection is None or not session.waits_at_end
+        return None if is_alone else (identity, self._at, selection)
 
     def follow(self, steps: SentSteps, sequence: int) -> None:
         """Continue after steps that went out; `sequence` is of the next packet."""
