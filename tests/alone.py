@@ -35,6 +35,7 @@ def unpacked(wheel, tmp_path_factory) -> Path:
     place = tmp_path_factory.mktemp("unpacked")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(place)
+    subprocess.run([sys.executable, "-m", "compileall", "-qq", place], check=True)  # as pip does
     return place
 
 

@@ -84,6 +84,16 @@ def pytest_report_header(config: pytest.Config) -> str:
     return f"random choices: --seed={config.option.seed} --interop-seed={config.option.interop_seed}"
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Keep what pytest makes of tests also under PYTHONDONTWRITEBYTECODE: half of what it takes to collect them."""
+    was, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+    try:
+        return (yield)
+    finally:
+        sys.dont_write_bytecode = was
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--interop-all"):
