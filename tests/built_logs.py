@@ -111,11 +111,18 @@ class ClassicFileBuilder:
         self.with_checksums = with_checksums
 
     def add(
-        self, event_type: int, body: bytes, *, flags: int = 0, size: int | None = None, log_pos: int | None = None
+        self,
+        event_type: int,
+        body: bytes,
+        *,
+        flags: int = 0,
+        size: int | None = None,
+        log_pos: int | None = None,
+        server_id: int = 1,
     ) -> None:
         size = 19 + len(body) + 4 * self.with_checksums if size is None else size
         end = (len(self.data) + size) & 0xFFFFFFFF if log_pos is None else log_pos
-        event = struct.pack("<IBIIIH", 1700000000, event_type, 1, size, end, flags) + body
+        event = struct.pack("<IBIIIH", 1700000000, event_type, server_id, size, end, flags) + body
         self.data += event + (struct.pack("<I", zlib.crc32(event)) if self.with_checksums else b"")
 
     def begin_group(self, seq_no: int, flags: int = 0) -> None:

@@ -54,8 +54,9 @@ def open(
     has_background: bool = True,
     **options: Unpack[WritingOptions],
 ) -> Log:
-    """The log in a directory of `.ibb` or traditional files; or a traditional file, an index file, one `.ibb` file as a
-    part of its log, or a URL as s3://bucket/prefix with the extra `objects`.
+    """The log in a directory of `.ibb` or traditional files, or in an archive of wal-g or mariadb-operator; or a
+    traditional file, an index file, one `.ibb` file as a part of its log, or a URL as s3://bucket/prefix with the extra
+    `objects`.
 
     Reading changes nothing, goes on beside any writer, and includes what a killed writer left in its redo log; an empty
     directory is an empty log. `writable=True` recovers and continues the log of a directory; `create` makes a new one,

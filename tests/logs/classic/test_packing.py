@@ -1,6 +1,3 @@
-import gzip
-import importlib
-import lzma
 import random
 import sys
 
@@ -8,9 +5,7 @@ import pytest
 
 from ibbmaster.extras import ExtraMissingError
 from ibbmaster.logs.classic.packing import PACKINGS, PackedDataError, holds_traditional, packing_of, unpacked_name
-
-zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
-PACK = {".xz": lzma.compress, ".gz": gzip.compress, ".zst": zstd.compress}
+from tests.machinery.packers import PACK, zstd
 
 
 @pytest.mark.parametrize("packing", PACKINGS, ids=lambda packing: packing.name)
@@ -41,10 +36,12 @@ def test_names_say_how_a_file_is_packed():
         assert unpacked_name(f"binlog.000001{suffix}") == "binlog.000001"
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="Python has it")
-def test_zstd_says_which_extra_it_needs(monkeypatch):
-    monkeypatch.setitem(sys.modules, zstd.__name__, None)
-    packing = packing_of("binlog.000001.zst")
+@pytest.mark.parametrize(("suffix", "module"), [(".zst", zstd.__name__), (".lz4", "lz4.frame")])
+def test_a_packing_says_which_extra_it_needs(monkeypatch, suffix, module):
+    if module == "compression.zstd":
+        pytest.skip("Python has it")
+    monkeypatch.setitem(sys.modules, module, None)
+    packing = packing_of(f"binlog.000001{suffix}")
     assert packing is not None
     with pytest.raises(ExtraMissingError, match=r"pip install 'ibbmaster\[zstd\]'"):
         packing.new_unpacker()
@@ -55,6 +52,9 @@ HELD = {  # files of a directory -> whether they are traditional ones
     "packed": (["mysql-bin.000001.xz"], True),
     "the engine's": (["binlog-000000.ibb"], False),
     "both": (["binlog-000000.ibb", "binlog.000001"], False),
+    "an archive of wal-g": (["basebackups_005", "binlog_005"], True),
+    "one of mariadb-operator": (["index.yaml", "server-10", "server-11"], True),
+    "the engine's beside one": (["binlog-000000.ibb", "server-10"], False),
     "something else": (["notes.txt"], False),
     "nothing": ([], False),
 }

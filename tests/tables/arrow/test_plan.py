@@ -104,8 +104,8 @@ def test_a_plan_opens_each_file_once_if_at_all(small_files, opened, monkeypatch,
 
 
 def test_a_plan_looks_once_for_columns_and_once_for_ranges_which_files_there_are(small_files, monkeypatch):
-    looked, find = [], following.find_series
-    monkeypatch.setattr(following, "find_series", lambda paths: (looked.append(paths), find(paths))[1])
+    looked, find = [], following.find_files
+    monkeypatch.setattr(following, "find_files", lambda paths: (looked.append(paths), find(paths))[1])
     options = parse_options({"path": str(small_files[1]), "table": "d.t"}, is_classic=True)
     fields = find_fields(options)
     assert len(looked) == 1

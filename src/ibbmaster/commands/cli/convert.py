@@ -12,12 +12,12 @@ from typing import Any
 import ibbmaster
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.kernel.loading import load_for_work
+from ibbmaster.logs.classic.archives import find_files
 from ibbmaster.logs.classic.binlog import ClassicReader
 from ibbmaster.logs.classic.convert import ImportReport, import_groups
 from ibbmaster.logs.classic.exporting import FILE_BYTES_MIN, ConversionReport, LogRead, export_traditional
 from ibbmaster.logs.classic.head import without_unbegun
 from ibbmaster.logs.classic.packing import holds_traditional
-from ibbmaster.logs.classic.series import find_series
 from ibbmaster.logs.stages.options import given_stages
 from ibbmaster.replication.dump.profile import PROFILES, Profile
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
@@ -138,7 +138,7 @@ def _source(paths: list[Path], stack: ExitStack) -> ClassicReader | LogRead:
     [path, *others] = paths
     if not others and path.is_dir() and any(parse_file_name(one.name) is not None for one in path.iterdir()):
         return LogRead(stack.enter_context(ibbmaster.open(path)).engine)
-    files = without_unbegun(find_series(paths))
+    files = without_unbegun(find_files(paths))
     expect_readable(file.path for file in files)
     return ClassicReader(files)
 

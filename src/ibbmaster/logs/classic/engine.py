@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from ibbmaster.errors import GapError, IbbMasterError, MissingFileError, PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.kernel.loading import kernels
 from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.logs.log.interface import FileEngine, LogFile, OnFault, ReadPlan
 from ibbmaster.logs.log.log_range import WHOLE_FILE, LogRange
@@ -25,7 +24,7 @@ from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.disk.place import place
 from ibbmaster.storage.disk.watch import DirectoryWatch
-from .binlog import ClassicGroups, ClassicReader
+from .binlog import ClassicGroups, ClassicReader, read_all
 from .following import FollowedFiles, told_if_purged
 from .groups import ClassicFileReader
 from .head import is_gap, missing_between
@@ -115,7 +114,7 @@ class ClassicBinlog(FileEngine):
                     raise BlockingIOError("the last file has to be read")
                 try:
                     with contextlib.closing(self._behind_tail(picture)) as groups:
-                        _read_all(groups)
+                        read_all(groups)
                         self._tail = _Tail(picture, groups.position, groups.state)
                     return self._tail
                 except PositionPurgedError:
@@ -268,7 +267,7 @@ class ClassicBinlog(FileEngine):
 
     def _file_of(self, log_range: LogRange) -> ClassicFile:
         if isinstance(log_range, ClassicRange):
-            self._series.number_as(log_range.file_name, log_range.file_no)
+            self._series.number_as(log_range.file_name, log_range.path, log_range.file_no)
         return self._series.file(log_range.file_no)
 
     def paths(self) -> list[Path]:
@@ -294,12 +293,3 @@ class ClassicBinlog(FileEngine):
             resets=self._series.picture.resets,
             is_restart=head.is_restart,
         )
-
-
-def _read_all(groups: StoredGroups) -> None:
-    while (group := groups.next_group()) is not None:
-        ready = kernels()
-        if ready is not None and group.gtid is not None:
-            from .framing import skip_groups
-
-            skip_groups(groups, ready)

@@ -3,26 +3,36 @@
 import contextlib
 import functools
 import itertools
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ibbmaster.errors import ClassicFormatError, LogResetError, MissingFileError, PositionPurgedError, StoreError
+from ibbmaster.errors import (
+    ClassicFormatError,
+    IbbMasterError,
+    LogResetError,
+    MissingFileError,
+    PositionPurgedError,
+    StoreError,
+)
 from ibbmaster.logs.log.interface import LogFile
 from ibbmaster.logs.log.observer import LogObserver, Picture
 from ibbmaster.replication.event.header import FLAGS_OFFSET
 from ibbmaster.storage.disk.held_file import HeldFile
 from ibbmaster.storage.disk.place import open_file, stamp_of
+from .archives import archived_paths, find_files
 from .head import FileHead, begun_head, head_of, is_begun, without_unbegun
 from .series import (
     FIRST_EVENT_OFFSET,
     INDEX_SUFFIX,
     ClassicFile,
     classic_file,
-    find_series,
     packed_or_not,
     starts_like_a_binlog,
 )
+
+log = logging.getLogger(__name__)
 
 NAMES_MAX = 1 << 16  # of dropped files
 FLAGS_AT = FIRST_EVENT_OFFSET + FLAGS_OFFSET  # where its server notes whether it is in use
@@ -45,6 +55,8 @@ class FollowedFiles(LogObserver[ClassicFile]):
         self._lives = itertools.count(1)
         self.takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
         super().__init__(self._find())
+        self._archived = [] if self.first.earlier is None else archived_paths(self._paths[0])
+        self._later: list[ClassicFile] = []  # files of an archive that were found behind the last one
 
     @property
     def first(self) -> ClassicFile:
@@ -74,20 +86,23 @@ class FollowedFiles(LogObserver[ClassicFile]):
         found = self.picture.file(file_no)
         return self._names[file_no] if found is None else found.name
 
-    def number_as(self, name: str, file_no: int) -> None:
-        """Number the files so that this one gets `file_no`, as in another process. Raises PositionPurgedError: it is
-        not there."""
+    def number_as(self, name: str, path: str, file_no: int) -> None:
+        """Number the files so that this one gets `file_no`, and name it, as in another process. Raises
+        PositionPurgedError: it is not there."""
         at = self.picture.file(file_no)
         if at is not None and at.name == name:
             return
         with self._lock:
             picture = self.picture
-            found = next((file for file in picture.files if file.name == name), None)
+            found = next((file for file in picture.files if file.name == name or str(file.path) == path), None)
             if found is None:
                 raise PositionPurgedError(f"{name} was purged")
             self._growing = None
             moved = file_no - found.index
-            *before, last = (replace(file, index=file.index + moved) for file in picture.files)
+            *before, last = (
+                replace(file, index=file.index + moved, name=name if file is found else file.name)
+                for file in picture.files
+            )
             self._heads = {(number + moved, life): head for (number, life), head in self._heads.items()}
             self._show(before, last)
 
@@ -149,16 +164,29 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return list(known[1])
 
     def _find(self) -> Sequence[ClassicFile]:
-        files = without_unbegun(find_series(self._paths))
+        files = without_unbegun(find_files(self._paths))
         while self.takes_more and (fewer := without_unbegun(files)) is not files:
             files = fewer
         return files
 
     def _after(self, last: ClassicFile) -> ClassicFile | None:
-        return self._beside(last, 1)
+        return self._beside(last, 1) if last.earlier is None else self._archived_after(last)
+
+    def _archived_after(self, last: ClassicFile) -> ClassicFile | None:
+        """The next file of an archive that has others than before; none while their order is unclear."""
+        names = archived_paths(self._paths[0])
+        if names != self._archived:
+            self._archived = names
+            try:
+                found = self._find()
+            except IbbMasterError as error:
+                log.warning("what comes after %s is not read: %s", last.name, error)
+                return None
+            self._later = list(itertools.dropwhile(lambda file: file.path != last.path, found))[1:]
+        return self._placed([self._later.pop(0)], last.index + 1)[0] if self._later else None
 
     def _before(self, first: ClassicFile) -> ClassicFile | None:
-        found = self._beside(first, -1)
+        found = self._beside(first, -1) if first.earlier is None else None
         if found is None or found.index >= 0:
             return found
         self._begin_anew()
@@ -170,7 +198,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
     def _beside(self, known: ClassicFile, step: int) -> ClassicFile | None:
         if known.number is None or not self.takes_more:
             return None
-        for path in _paths_of(known.path, known.name, known.number + step):
+        for path in _paths_of(known.path, known.own_name, known.number + step):
             try:
                 if not path.is_file() or not starts_like_a_binlog(path):
                     continue

@@ -105,7 +105,8 @@ def _read_head(window: BlockWindow) -> FileHead:
         return head
     _, event = window.read_event(GTID_LIST_SIZE_MAX)
     try:
-        return head._replace(state=GtidState(decode_gtid_list(event).gtids), state_offset=offset)
+        state = window.file.whole_state(GtidState(decode_gtid_list(event).gtids))
+        return head._replace(state=state, state_offset=offset)
     except EventError as error:
         raise window.error(offset, str(error)) from None
 
@@ -179,6 +180,8 @@ def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: Fi
 
 
 def is_gap(before: ClassicFile, file: ClassicFile) -> bool:
+    if before.series_name != file.series_name:
+        return False
     return before.number is not None and file.number is not None and file.number > before.number + 1
 
 

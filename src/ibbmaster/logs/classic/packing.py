@@ -1,5 +1,6 @@
 """The packings of traditional binlog files, by the end of their names; and whether names are those of such files."""
 
+import bz2
 import importlib
 import lzma
 import re
@@ -16,6 +17,7 @@ from ibbmaster.storage.ibb.file_name import parse_file_name
 XZ_MEMORY_MAX = 192 << 20  # bytes: `xz -9` needs 65 MiB to unpack; a file that asks for more is refused
 ZSTD_WINDOW_LOG_MAX = 27  # 128 MiB, as `zstd -d` takes without --long
 _CLASSIC_NAME = re.compile(r".+\.[0-9]{6,}", re.DOTALL)
+_ARCHIVE = re.compile(r"binlog_005|server-[0-9]{1,10}", re.ASCII)  # of wal-g and of mariadb-operator
 _GZIP = 16 + zlib.MAX_WBITS
 
 
@@ -29,7 +31,7 @@ class Unpacker(Protocol):
     def needs_input(self) -> bool: ...
 
     @property
-    def unused_data(self) -> bytes: ...
+    def unused_data(self) -> bytes | None: ...
 
     def decompress(self, data: Buffer, max_length: int, /) -> bytes: ...
 
@@ -86,6 +88,12 @@ def _zstd() -> Any:
         return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
+def _new_lz4_unpacker() -> Unpacker:
+    with needed_for("reading .lz4 files"):
+        unpacker: Unpacker = importlib.import_module("lz4.frame").LZ4FrameDecompressor()
+    return unpacker
+
+
 def _new_zstd_unpacker() -> Unpacker:
     zstd = _zstd()
     unpacker: Unpacker = zstd.ZstdDecompressor(
@@ -110,6 +118,27 @@ PACKINGS: tuple[Packing, ...] = (
         new_unpacker=_new_zstd_unpacker,
         errors=lambda: (_zstd().ZstdError,),
     ),
+    Packing(
+        name="lz4",
+        suffix=".lz4",
+        magic=b"\x04\x22\x4d\x18",
+        new_unpacker=_new_lz4_unpacker,
+        errors=lambda: (RuntimeError, ValueError),
+    ),
+    Packing(
+        name="bzip2",
+        suffix=".bz2",
+        magic=b"BZh",
+        new_unpacker=bz2.BZ2Decompressor,
+        errors=lambda: (OSError, ValueError),
+    ),
+    Packing(
+        name="lzma",
+        suffix=".lzma",
+        magic=b"\x5d\x00\x00",
+        new_unpacker=lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=XZ_MEMORY_MAX),
+        errors=lambda: (lzma.LZMAError,),
+    ),
 )
 _SUFFIXES = tuple(packing.suffix for packing in PACKINGS)
 
@@ -130,11 +159,19 @@ def holds_classic_files(names: Sequence[str]) -> bool:
     return has_classic and not any(parse_file_name(name) is not None for name in names)
 
 
+def archive_directories(names: Sequence[str]) -> list[str]:
+    """The directories of traditional files in an archive of another program, from the names beside them; none where a
+    log itself is."""
+    has_log = any(_CLASSIC_NAME.fullmatch(unpacked_name(name)) or parse_file_name(name) is not None for name in names)
+    return [] if has_log else sorted(filter(_ARCHIVE.fullmatch, names))
+
+
 def holds_traditional(path: Path) -> bool:
-    """Whether a path is a traditional file, an index of them, or their directory."""
+    """Whether a path is a traditional file, an index of them, or their directory or archive."""
     try:
         if path.is_dir():
-            return holds_classic_files([one.name for one in path.iterdir()])
+            names = [one.name for one in path.iterdir()]
+            return holds_classic_files(names) or bool(archive_directories(names))
         return path.is_file() and parse_file_name(path.name) is None
     except OSError:
         return False  # its reader says why

@@ -6,10 +6,11 @@ module opens files outside a store's directory, and only for reading."""
 import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PureWindowsPath
 
 from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
+from ibbmaster.gtid import GtidState
 from ibbmaster.storage.disk.held_file import Stamp
 from ibbmaster.storage.disk.local import fill
 from ibbmaster.storage.disk.place import ObjectPath, open_file, stamp_of
@@ -34,6 +35,30 @@ class ClassicFile:
     stamp: Stamp
     index: int = 0
     life: int = 0
+    earlier: GtidState | None = field(
+        default=None, compare=False
+    )  # what other servers have logged before it, which its server need not know
+
+    @property
+    def own_name(self) -> str:
+        """As its server called it."""
+        return unpacked_name(self.path.name)
+
+    @property
+    def series_name(self) -> tuple[Path, str]:
+        """Of all files of its server."""
+        return self.path.parent, self.own_name.rpartition(".")[0]
+
+    def whole_state(self, listed: GtidState) -> GtidState:
+        """What was logged when its server listed this."""
+        if self.earlier is None:
+            return listed
+        state = self.earlier.copy()
+        for gtid in listed:
+            known = state.seq_no(gtid.domain_id, gtid.server_id)
+            if known is None or gtid.seq_no > known:
+                state.log(gtid)
+        return state
 
     @property
     def size_bytes(self) -> int:
@@ -159,7 +184,7 @@ class ClassicSource:
         while True:
             unpacker = self._unpacker
             if unpacker.eof:  # another stream may follow, as after `cat a.xz b.xz`; zeros pad it
-                packed = unpacker.unused_data.lstrip(b"\0") or self._next_stream(size)
+                packed = (unpacker.unused_data or b"").lstrip(b"\0") or self._next_stream(size)
                 if not packed:
                     return b""
                 unpacker = self._unpacker = packing.new_unpacker()
@@ -285,7 +310,7 @@ def packed_or_not(path: Path) -> list[Path]:
 
 
 def index_path(file: ClassicFile) -> Path:
-    return file.path.with_name(file.name.rpartition(".")[0] + INDEX_SUFFIX)
+    return file.path.with_name(file.series_name[1] + INDEX_SUFFIX)
 
 
 def index_lines(index: Path) -> list[str]:

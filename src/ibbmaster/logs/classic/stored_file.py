@@ -129,7 +129,7 @@ class StoredFileReader(ClassicFileReader):
         if source.is_packed:
             return None
         size_bytes = source.size_bytes
-        for event_type, body_size in ((EventType.STOP, 0), (EventType.ROTATE, 8 + len(self.file.name.encode()))):
+        for event_type, body_size in ((EventType.STOP, 0), (EventType.ROTATE, 8 + len(self.file.own_name.encode()))):
             size = EVENT_HEADER_SIZE + body_size + checksum_size
             found = source.read(max(size_bytes - size, 0), EVENT_HEADER_SIZE)
             if len(found) == EVENT_HEADER_SIZE:

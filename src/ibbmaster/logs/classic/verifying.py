@@ -230,7 +230,8 @@ def _empty_files(before: ClassicFile, file: ClassicFile) -> Iterator[Fault]:
 
 
 def _other_server(before: ClassicFile, version: str, file: ClassicFile, head: FileHead) -> Iterator[Fault]:
-    if version and head.server_version != version and not head.is_restart:
+    is_known = bool(version) and before.series_name == file.series_name
+    if is_known and head.server_version != version and not head.is_restart:
         yield Fault(
             problem=f"{file.name}: MariaDB {printable(head.server_version)} wrote it, and {printable(version)} "
             f"{before.name}, without a start of a server between them: they are not of one binlog"
@@ -242,7 +243,7 @@ def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
     yield from _not_begun(last)
     if not series.takes_more:
         return
-    unlisted = _named_in_index(last) - {file.name for file in files}
+    unlisted = _named_in_index(last) - {file.own_name for file in files}
     for name in sorted(unlisted)[:UNLISTED_MAX]:
         problem = f"{index_path(last).name} names {printable(name)}, which is not here"
         yield Fault(problem=problem, is_damage=False)
@@ -255,7 +256,7 @@ def _files_elsewhere(series: FollowedFiles) -> Iterator[Fault]:
 def _not_begun(last: ClassicFile) -> Iterator[Fault]:
     if last.number is None:
         return
-    base, _, digits = last.name.rpartition(".")
+    base, _, digits = last.own_name.rpartition(".")
     with contextlib.suppress(StoreError):
         after = classic_file(last.path.with_name(f"{base}.{last.number + 1:0{len(digits)}}"))
         if not is_begun(after):

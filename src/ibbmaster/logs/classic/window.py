@@ -37,7 +37,7 @@ class BlockWindow:
         self.block_offset = 0
         self.checksum_size = 0
         self.is_in_use = False
-        self._file_name = file.name
+        self.file = file
 
     @property
     def offset(self) -> int:
@@ -121,7 +121,7 @@ class BlockWindow:
         return self.error(offset, f"event checksum is {found:08x}, its bytes give {computed:08x}")
 
     def error(self, offset: int, problem: str) -> ClassicFormatError:
-        return ClassicFormatError(self._file_name, offset, problem)
+        return ClassicFormatError(self.file.name, offset, problem)
 
     def _rest_is_zero(self) -> bool:
         while is_zero(self.block[self.position :]):
