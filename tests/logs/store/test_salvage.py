@@ -147,6 +147,35 @@ def test_a_redo_log_of_other_files_comes_last(closed):
     assert "the redo log does not apply" in str(report.losses[0])
 
 
+LEAD = [15_000] * 7  # groups that fill most of a file
+LEFT = 8_900  # bytes for an event after them
+STEPS = {60: 1, 3300: 173, 40_000: 499}  # size of groups -> bytes by which they move from case to case
+
+
+@pytest.mark.parametrize("checkpoints", [(), (2,)], ids=["no checkpoint", "a checkpoint"])
+@pytest.mark.parametrize("size", STEPS)
+def test_all_that_a_redo_log_of_other_files_has_comes_wherever_a_file_ends_in_it(size, checkpoints):
+    """Also what its writer had brought to the files, which are not there: as far as the redo log still has it."""
+    kept, begins, room = log_of(1), set(), min(size, LEFT - 200) + 60
+    for shift in range(0, room, STEPS[size]):
+        disk = MemoryDisk()
+        store = new_store(disk, SMALL_FILES)
+        for number, each in enumerate([*LEAD, LEFT - room + shift, *[size] * 4], 1):
+            before = store.end()
+            feed(store, [number], each, domain_id=5)
+            if (before.file_no, store.end().file_no) == (0, 1):
+                begins.add(before.page_offset)
+            if number - len(LEAD) in checkpoints:
+                store.checkpoint()
+                store.sync()
+        target, conflicts, report = salvaged(kept | {name: snapshot(disk)[name] for name in SEGMENT_NAMES})
+        found = groups_in(target)
+        own = [group for group in found if group[0] == gtid_of(1)]
+        assert [group for group in found if group not in own] == groups_behind(store), shift
+        assert (len(own), conflicts.files, report.conflict_count) == (1, {}, 0)
+    assert len(begins) > room / STEPS[size] * 0.8  # of the group in which the file ends
+
+
 def test_a_damaged_page_costs_its_own_groups_and_is_named(closed):
     name = "binlog-000001.ibb"
     target, _, report = salvaged(flipped(closed, name, 3 * PAGE_SIZE + 100))
@@ -178,7 +207,9 @@ def test_pages_in_the_middle_are_passed_over(closed, damage, reason, pages):
     assert found == sorted(set(found))
     assert found[0] == 1
     assert found[-1] == 60
-    assert 60 - len(found) <= 7 * len(pages)
+    lost = sorted({*range(1, 61)} - {*found})
+    assert lost == list(range(lost[0], lost[-1] + 1))  # also what goes on in the next file is there
+    assert len(lost) <= 7 * len(pages)
     assert set(pages) <= {page for loss in report.losses for page in range(loss.first_page, loss.last_page + 1)}
 
 

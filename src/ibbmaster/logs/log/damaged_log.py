@@ -95,10 +95,11 @@ class DamagedLog:
             self._check_start(file_no)
         else:
             self._state = None
-        disk = self._disk if self._is_full(file_no) else _Until(self._disk, file_no)
+        gap_no, alone = self._last_gap(file_no), _Until(self._disk, file_no)
         began: LogPosition | None = LogPosition.on_page(file_no, first_page)
         given = -1  # offset of the last group that was yielded
         while began is not None and began < end:
+            disk = self._disk if began.page_no > gap_no else alone
             reader = EventGroupReader(disk, file_no=file_no, page_no=began.page_no, end=end, other_checks=CHUNK_CHECKS)
             if began.page_offset:
                 reader.continue_at(began, (), is_inside_record=False)
@@ -123,19 +124,22 @@ class DamagedLog:
                     yield group
             began = self._resume(began, reader, problem, end)
 
-    def _is_full(self, file_no: int) -> bool:
-        """Whether all pages have data up to their ends: only then may a record continue in the next file."""
+    def _last_gap(self, file_no: int) -> int:
+        """The last page without data up to its end: only a record that begins after it may continue in the next
+        file."""
         name = format_file_name(file_no)
-        try:
-            size_pages = self._disk.size(name) // PAGE_SIZE
-            for first in range(FULL_STATE_PAGE, size_pages, PAGES_PER_LOOK):
-                data = memoryview(self._disk.read(name, first * PAGE_SIZE, PAGES_PER_LOOK * PAGE_SIZE))
-                for start in range(0, len(data) - PAGE_SIZE + 1, PAGE_SIZE):
-                    if not _is_full(data[start : start + PAGE_SIZE], file_no, first + start // PAGE_SIZE):
-                        return False
-        except StoreError:
-            return False
-        return True
+        size_pages = self._disk.size(name) // PAGE_SIZE
+        for end in range(size_pages, FULL_STATE_PAGE, -PAGES_PER_LOOK):
+            first = max(end - PAGES_PER_LOOK, FULL_STATE_PAGE)
+            try:
+                data = memoryview(self._disk.read(name, first * PAGE_SIZE, (end - first) * PAGE_SIZE))
+            except StoreError:
+                return end - 1
+            for page_no in reversed(range(first, end)):
+                start = (page_no - first) * PAGE_SIZE
+                if not _is_full(data[start : start + PAGE_SIZE], file_no, page_no):
+                    return page_no
+        return FULL_STATE_PAGE - 1
 
     def _check_start(self, file_no: int) -> None:
         location = LogPosition.on_page(file_no, FULL_STATE_PAGE)

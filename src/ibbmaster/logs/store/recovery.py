@@ -67,10 +67,11 @@ def table_of(scan: RedoScan) -> XaTable:
 
 def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogPosition | None:
     """Apply a scan to the files; returns the end of the log. With `is_alone` the files are missing, or not those of the
-    redo log: missing files are made, and pages that do not begin in the redo log stay as they are. Raises DamageError:
-    files and redo log do not fit together; StoreError: the directory cannot be read or written."""
+    redo log: also changes before the checkpoint count, missing files are made, and pages that do not begin in the redo
+    log stay as they are. Raises DamageError: files and redo log do not fit together; StoreError: the directory cannot
+    be read or written."""
     steps = _Replay(disk, is_alone=is_alone)
-    steps.apply(scan.records)
+    steps.apply((*scan.older, *scan.records) if is_alone else scan.records)
     return steps.end or scan.checkpoint.end
 
 

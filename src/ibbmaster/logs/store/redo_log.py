@@ -46,8 +46,8 @@ SEGMENT_BYTES_MIN = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RedoScan:
-    """A redo log when a store is opened: `records` after the LSN of the last checkpoint, `checkpoint`; `notes` are the
-    records after its own."""
+    """A redo log when a store is opened: `records` after the LSN of the last checkpoint, `checkpoint`, and `older` ones
+    before it, whose changes are in the files; `notes` are the records after that of the checkpoint."""
 
     segment: int
     segment_bytes: int
@@ -55,6 +55,7 @@ class RedoScan:
     end_lsn: int
     life: int
     checkpoint: Checkpoint
+    older: tuple[RedoRecord, ...]
     records: tuple[RedoRecord, ...]
     notes: tuple[RedoRecord, ...]
 
@@ -104,6 +105,7 @@ def scan_redo(disk: ReadDisk, *, replay_from: int | None = None, end_lsn: float 
         end_lsn=records[-1].end_lsn,
         life=records[-1].life,
         checkpoint=checkpoint,
+        older=tuple(record for record in records if record.lsn < first_lsn),
         records=tuple(record for record in records if record.lsn >= first_lsn),
         notes=tuple(records[last + 1 :]),
     )

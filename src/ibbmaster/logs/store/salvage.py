@@ -154,6 +154,7 @@ class _Salvage:
         overlay = OverlayDisk(self._source)
         try:
             end = replay(overlay, scan)
+            replay(overlay, scan, is_alone=True)  # also what the files should have had before
         except IbbMasterError as error:
             self._note(Loss(reason=f"the redo log does not apply: {error}; what is in it alone comes last"))
             overlay = OverlayDisk(self._source, is_empty=True)
