@@ -2,31 +2,37 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import logging
 import re
 import socket
 import threading
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self, Unpack
+from typing import TYPE_CHECKING, Literal, Self, Unpack
 from urllib.parse import unquote
 from zlib import crc32
 
 from ibbmaster.errors import ConfigurationError, SourceError
 from ibbmaster.gtid import ID_MAX, GtidState
+from ibbmaster.kernel.loading import load
 from ibbmaster.logs.capture.client import PrimaryAddress
 from ibbmaster.logs.capture.following import BUFFER_BYTES, FollowStatus, PrimaryFollower, start_state
+from ibbmaster.logs.classic.convert import GroupConverter
+from ibbmaster.logs.store.background import Background
+from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.redo_names import holds_log
 from ibbmaster.sizes import parse_size
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.place import local_place
 from .log_path import PathLike, log_path
-from .opening import create
-from .stores import Size, WritingOptions
-from .writing import WritableLog
+from .stores import Size, WritingOptions, new_store
+
+if TYPE_CHECKING:
+    from .writing import WritableLog
 
 log = logging.getLogger(__name__)
 
@@ -102,10 +108,15 @@ def first_state(primaries: Sequence[PrimaryAddress], start: str) -> GtidState:
 
 
 class Followed:
-    """A log that follows a primary, in a thread. Made by `ibbmaster.follow`; as a context it stops at the end."""
+    """A log that follows a primary, in a thread. Made by `ibbmaster.follow`; as a context it stops at the end, and
+    closes `log`."""
 
-    def __init__(self, log: WritableLog, follower: PrimaryFollower) -> None:
-        self.log = log
+    def __init__(self, path: Path, store: BinlogStore, follower: PrimaryFollower) -> None:
+        self._path = path
+        self._store = store
+        self._stack = ExitStack()
+        self._stack.callback(store.close)
+        self._stack.enter_context(Background(store))
         self._follower = follower
         self._problem: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="ibbmaster-follower", daemon=True)
@@ -118,9 +129,21 @@ class Followed:
             self._problem = error
             log.error("the log follows no longer: %s", error)
 
+    @functools.cached_property
+    def log(self) -> WritableLog:
+        """The log, also to be served."""
+        from .writing import WritableLog
+
+        return WritableLog(self._path, self._store, has_background=False)
+
+    @property
+    def state(self) -> GtidState:
+        """What is durable."""
+        return self._store.state()
+
     @property
     def status(self) -> FollowStatus:
-        """How far it is; the GTID state of `log` is what is durable."""
+        """How far it is."""
         return self._follower.status
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -142,7 +165,7 @@ class Followed:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with contextlib.closing(self.log):
+        with self._stack:
             self.stop()
 
 
@@ -207,17 +230,18 @@ def follow_with(
     primaries = primaries_of(source, given, server_id)
     is_new = not where.is_dir() or not holds_log(RealDisk(where))
     state = first_state(primaries, given.start) if is_new else GtidState()
-    log = create(where, state=state, exist_ok=True, **options)
+    store = new_store(where, options, state, exist_ok=True)
     try:
         follower = PrimaryFollower(
             primaries,
-            log.store,
+            store,
+            bulk=None if (ready := load()) is None else GroupConverter(store, ready),
             is_semi_sync=given.semi_sync,
             until_end=until_end,
             retries_refusals=retries_refusals,
             buffer_bytes=buffer_bytes,
         )
-        return Followed(log, follower)
+        return Followed(where, store, follower)
     except BaseException:
-        log.close()
+        store.close()
         raise

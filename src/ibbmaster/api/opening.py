@@ -4,23 +4,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Unpack, overload
 
-from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidState
-from ibbmaster.logs.classic.packing import holds_classic_files
 from ibbmaster.logs.log.large_rows import parse_row_event_max
 from ibbmaster.logs.stages.engine import StagedLog
 from ibbmaster.logs.stages.span import span_of_file
-from ibbmaster.logs.store.redo_names import holds_log
 from ibbmaster.replication.event.rows.declared import Declaration
 from ibbmaster.schema.declarations import parse_declarations
 from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.place import local_place
 from .log import FileView, Log
 from .log_files import file_no_of, files_at
 from .log_path import PathLike, log_path
-from .stores import WritingOptions, existing_store, opened_store, store_options
+from .stores import WritingOptions, existing_store, new_store
 from .writing import WritableLog
 
 
@@ -119,18 +116,9 @@ def create(
     """
     where = local_place(log_path(path), "a log that is written")
     declared = declarations_of(schema)
-    store_options(options).log_limits()  # what cannot be used shall leave no directory behind
     initial = GtidState.parse(state) if isinstance(state, str) else state
-    try:
-        where.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreError(f"{where}: {error.strerror}") from error
-    disk = RealDisk(where)
-    if holds_classic_files(disk.list()) or (holds_log(disk) and not exist_ok):
-        raise StoreError(
-            f"{where} holds a log already: ibbmaster.open(path, writable=True) continues one of .ibb files"
-        )
-    return WritableLog(where, opened_store(where, options, initial), schema=declared, has_background=has_background)
+    store = new_store(where, options, initial, exist_ok=exist_ok)
+    return WritableLog(where, store, schema=declared, has_background=has_background)
 
 
 def _open_to_read(

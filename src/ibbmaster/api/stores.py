@@ -75,6 +75,19 @@ def existing_store(path: PathLike, options: WritingOptions) -> BinlogStore:
     return opened_store(where, options)
 
 
+def new_store(path: Path, options: WritingOptions, state: GtidState, *, exist_ok: bool) -> BinlogStore:
+    """In a directory that is made if it is missing; errors as `ibbmaster.create`."""
+    store_options(options).log_limits()  # what cannot be used shall leave no directory behind
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}") from error
+    disk = RealDisk(path)
+    if holds_classic_files(disk.list()) or (holds_log(disk) and not exist_ok):
+        raise StoreError(f"{path} holds a log already: ibbmaster.open(path, writable=True) continues one of .ibb files")
+    return opened_store(path, options, state)
+
+
 def opened_store(path: Path, options: WritingOptions, state: GtidState | None = None) -> BinlogStore:
     """Or begin one after `state`; errors as `existing_store`."""
     store = BinlogStore(RealDisk(path), store_options(options), initial_state=state)

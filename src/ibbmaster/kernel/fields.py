@@ -282,7 +282,8 @@ class Conversion(IntEnum):  # the state of a conversion
     RECORD_MAX = 5  # bytes of a record
     PAIRS = 6  # that are known: others are for the reference
     NOTED, EVENT_BYTES = 7, 8  # groups and bytes written, counted on; the last group of each pair has its number
-    SIZE = 9
+    NUMBER, LAST_AT = 9, 10  # above 0 in a dump: of the next packet, counted on; of the last group in the source
+    SIZE = 11
 
 
 # The state of a writing of traditional files: bytes in the output, and where the next event begins in its file (both

@@ -12,12 +12,14 @@ import pytest
 import ibbmaster
 from ibbmaster.errors import EventError, RefusedSourceError, SourceError, StoreError
 from ibbmaster.gtid import GtidState
+from ibbmaster.kernel import loading
 from ibbmaster.logs.capture import following
 from ibbmaster.logs.capture.client import PrimaryAddress, connected
 from ibbmaster.logs.capture.following import PrimaryFollower, expect_same_history, start_state
+from ibbmaster.logs.classic.convert import GroupConverter
 
 GROUPS = 60
-LONG, PIECE = 100_000, 30_000  # bytes of a group that is handed on in pieces
+LONG = 100_000  # bytes of a group that is not written as one record
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +43,22 @@ def primary(logged) -> Iterator[PrimaryAddress]:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch):
     monkeypatch.setattr(following, "RETRY_S", (0,))
-    monkeypatch.setattr(following, "PIECE_BYTES", PIECE)
+
+
+@pytest.fixture(autouse=True, params=["kernels", "reference"])
+def path(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def follower_of(path):
+    """Make a follower that stores by kernels or without them."""
+
+    def make(primaries, store, **options) -> PrimaryFollower:
+        bulk = GroupConverter(store, loading.load()) if path == "kernels" else None
+        return PrimaryFollower(primaries, store, bulk=bulk, **options)
+
+    return make
 
 
 @pytest.fixture
@@ -54,22 +71,22 @@ def content(log):
     return [(group.gtid, b"".join(event.data for event in group.events())) for group in log.groups()]
 
 
-def test_all_groups_come_with_their_bytes(primary, log, logged):
-    follower = PrimaryFollower([primary], log.store, until_end=True)
+def test_all_groups_come_with_their_bytes(follower_of, primary, log, logged):
+    follower = follower_of([primary], log.store, until_end=True)
     follower.run()
     assert (follower.status.state, follower.status.groups) == ("ended", GROUPS - 1)
     assert content(log) == content(logged)
 
 
-def test_it_goes_on_where_the_log_ends(primary, log, logged):
+def test_it_goes_on_where_the_log_ends(follower_of, primary, log, logged):
     first = content(logged)[0][0]
     (group,) = itertools.islice(logged.groups(), 1)
     log.append(first, [event.data for event in group.events()])
-    follower = PrimaryFollower([primary], log.store, until_end=True)
+    follower = follower_of([primary], log.store, until_end=True)
     follower.run()
     assert follower.status.groups == GROUPS - 2
     assert content(log) == content(logged)
-    again = PrimaryFollower([primary], log.store, until_end=True)
+    again = follower_of([primary], log.store, until_end=True)
     again.run()
     assert (again.status.groups, again.status.connections) == (0, 0)
 
@@ -98,7 +115,7 @@ class FailingSocket:
         return getattr(self._stream, name)
 
 
-def follow_with_failures(monkeypatch, primary, log, failing, error):
+def follow_with_failures(monkeypatch, follower_of, primary, log, failing, error):
     """Follow while the socket fails at one of its calls; returns how many calls there were."""
     calls = itertools.count(1)
 
@@ -109,23 +126,23 @@ def follow_with_failures(monkeypatch, primary, log, failing, error):
             yield connection
 
     monkeypatch.setattr(following, "connected", failing_connection)
-    PrimaryFollower([primary], log.store, until_end=True, retries_refusals=True).run()
+    follower_of([primary], log.store, until_end=True, retries_refusals=True).run()
     return next(calls) - 1
 
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError("cut"), TimeoutError("slow")], ids=repr)
 def test_whichever_read_of_the_socket_fails_no_group_is_lost_or_twice(
-    monkeypatch, primary, logged, tmp_path, error, record_property
+    monkeypatch, follower_of, primary, logged, tmp_path, error, record_property
 ):
     wanted = content(logged)
     with new_log(tmp_path) as log:
-        count = follow_with_failures(monkeypatch, primary, log, 0, error)
+        count = follow_with_failures(monkeypatch, follower_of, primary, log, 0, error)
         assert content(log) == wanted
     record_property("failures", count)
     assert count > 20
     for failing in range(1, count + 1):
         with new_log(tmp_path) as log:
-            follow_with_failures(monkeypatch, primary, log, failing, error)
+            follow_with_failures(monkeypatch, follower_of, primary, log, failing, error)
             assert content(log) == wanted, failing
 
 
@@ -153,31 +170,39 @@ class FailingStore:
     def sync(self):
         return self._call("sync")
 
+    def place(self, *arguments):
+        return self._call("place", *arguments)
 
-def test_whichever_call_of_the_store_fails_it_ends_with_that_and_the_next_start_goes_on(primary, logged, tmp_path):
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+
+def test_whichever_call_of_the_store_fails_it_ends_with_that_and_the_next_start_goes_on(
+    follower_of, path, primary, logged, tmp_path
+):
     wanted = content(logged)
     with new_log(tmp_path) as log:
         store = FailingStore(log.store, 0)
-        PrimaryFollower([primary], store, until_end=True).run()
+        follower_of([primary], store, until_end=True).run()
         count = store.calls
-    assert count > GROUPS
+    assert count > {"kernels": 5, "reference": GROUPS}[path]
     for failing in range(1, count + 1):
         with new_log(tmp_path) as log:
-            follower = PrimaryFollower([primary], FailingStore(log.store, failing), until_end=True)
+            follower = follower_of([primary], FailingStore(log.store, failing), until_end=True)
             with contextlib.suppress(StoreError):  # fewer syncs may serve all groups in this run
                 follower.run()
             assert content(log) == wanted[: len(content(log))]
-            PrimaryFollower([primary], log.store, until_end=True).run()
+            follower_of([primary], log.store, until_end=True).run()
             assert content(log) == wanted, failing
 
 
-def test_a_small_buffer_holds_the_primary_back_and_loses_nothing(primary, log, logged):
-    PrimaryFollower([primary], log.store, until_end=True, buffer_bytes=1).run()
+def test_a_small_buffer_holds_the_primary_back_and_loses_nothing(follower_of, primary, log, logged):
+    follower_of([primary], log.store, until_end=True, buffer_bytes=1).run()
     assert content(log) == content(logged)
 
 
-def test_it_stops_while_nothing_comes(primary, log, logged):
-    follower = PrimaryFollower([primary], log.store)
+def test_it_stops_while_nothing_comes(follower_of, primary, log, logged):
+    follower = follower_of([primary], log.store)
     thread = threading.Thread(target=follower.run)
     thread.start()
     while log.store.state().position() != logged.state.position():
@@ -196,7 +221,7 @@ class Altered(FailingSocket):
         return bytes(data)
 
 
-def test_a_changed_byte_ends_it_and_nothing_of_that_group_is_stored(monkeypatch, primary, log, logged):
+def test_a_changed_byte_ends_it_and_nothing_of_that_group_is_stored(monkeypatch, follower_of, primary, log, logged):
     @contextlib.contextmanager
     def altered(address):
         with connected(address) as connection:
@@ -205,7 +230,7 @@ def test_a_changed_byte_ends_it_and_nothing_of_that_group_is_stored(monkeypatch,
 
     monkeypatch.setattr(following, "connected", altered)
     with pytest.raises(EventError, match="the checksum of an event is wrong"):
-        PrimaryFollower([primary], log.store, until_end=True).run()
+        follower_of([primary], log.store, until_end=True).run()
     assert content(log) == [one for one in content(logged) if one[0].seq_no < 9]
 
 

@@ -4,7 +4,7 @@ from ibbmaster.position import LogPosition
 
 
 def step(lsn, gtid=None, dropped=()):
-    return LogStep(lsn, LogPosition(0, lsn), None if gtid is None else Gtid.parse(gtid), dropped)
+    return LogStep(lsn, LogPosition(0, lsn), () if gtid is None else (Gtid.parse(gtid),), dropped)
 
 
 def test_the_end_moves_over_what_is_durable_and_no_further():

@@ -11,7 +11,7 @@ from typing import Any
 from ibbmaster.api.following import Followed, follow_with, hosts_of
 from ibbmaster.api.stores import WritingOptions
 from .credentials import source_options
-from .serve import begin_log
+from .log_lines import begin_log
 
 LOOK_S = 0.5  # at signals, and at how far it is
 
@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(args: argparse.Namespace, followed: Followed, what: str) -> None:
-    status, state = followed.status, followed.log.state
+    status, state = followed.status, followed.state
     if args.json:
         said: dict[str, Any] = {"event": what, "directory": str(args.to), "transactions": status.groups}
         print(json.dumps({**said, "gtid_state": str(state)}), flush=True)

@@ -12,7 +12,8 @@ from ibbmaster.commands.recorder.recording import SCENARIO_NAME, Recording, expe
 from ibbmaster.commands.recorder.relay import Relay, listen_on
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.storage.codec.printable import address
-from .serve import allow_open_files, begin_log, parse_listen
+from .log_lines import begin_log
+from .serve import allow_open_files, parse_listen
 
 DEFAULT_PORT = 3306
 

@@ -24,6 +24,7 @@ from ibbmaster.api.stores import WritingOptions, store_options
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.storage.codec.printable import address
 from . import credentials
+from .log_lines import begin_log
 
 log = logging.getLogger(__name__)
 
@@ -119,16 +120,6 @@ def _followed_log(args: argparse.Namespace, options: WritingOptions) -> Iterator
         args.source, args.directory, credentials.source_options(args), options, retries_refusals=True
     ) as followed:
         yield followed.log
-
-
-def begin_log(*, is_verbose: bool) -> None:
-    """Log to standard error; only our own lines are verbose. Records lack thread, process and place in the code, which
-    would take half their time."""
-    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging._srcfile = None  # leaves out the place, as logging/__init__.py says
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
-    if is_verbose:
-        logging.getLogger("ibbmaster").setLevel(logging.DEBUG)
 
 
 def allow_open_files(connections: int) -> None:

@@ -118,7 +118,7 @@ static inline long begin_classic_group(const byte *event, long size, const Frami
                                        ClassicPlace *place) {
     Field *state = framing->state.at;
     long kind = group_kind(event, size - state->checksum_bytes);
-    if (kind == NO_GROUP || (skips.rows > 0 && !is_skipped(event, skips)))
+    if (kind == NO_GROUP || (skips.rows > 0 && skip_order(event, skips) >= 0))
         return FALLBACK;
     if (state->pairs >= framing->pairs.rows)
         return FULL;
@@ -200,7 +200,7 @@ static inline long frame_classic_event(Bytes source, long end, uint64_t prefix, 
 }
 
 /* Frame the groups of source[READ_AT:end], each if all of it is here; or one of them IN_PARTS. With `skips`, groups are
-skipped instead while `is_skipped`; or all, if it has no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the
+skipped instead while `skip_order` is -1; or all, if it has no row and PASSES_OVER is set. OUT, SEQUENCE, PAIRS and the
 positions continue. Returns why it stopped: NEED_MORE where the next event is not all here, FULL where the room ends,
 FALLBACK before what is not as it should be or has to be decided, DONE after a group in parts. An event longer than
 LARGE_MIN may go out in parts, and any one is passed over in parts. */
@@ -232,8 +232,8 @@ KERNEL(check_groups) {
     Field *state = a->framing.state.at;
     long count = 0, total, after;
     while (!state->in_parts && state->pairs < a->framing.pairs.rows &&
-           (after = group_end(a->source, state->read_at, state->source_offset, state->checksum_bytes, &a->roles,
-                              &total)) >= 0) {
+           (after = group_end(a->source, state->read_at, state->source_offset, state->checksum_bytes, NULL,
+                              &a->roles, &total)) >= 0) {
         note_group(a->source.at + state->read_at, a->framing.pairs, state);
         state->position += total;
         state->read_at = after;

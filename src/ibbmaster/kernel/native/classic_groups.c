@@ -7,6 +7,7 @@ enum { CUT_GROUP = -2, NOT_PLAIN = -1 };    /* instead of the end of a group */
 enum { COMMIT_ID_BYTES = 8, XID_BYTES = 6, ALTER_SEQ_NO_BYTES = 8, THREAD_ID_BYTES = 4 }; /* of a GTID event */
 #define HAS_ENGINE_COUNT GtidExtraFlag_MULTI_ENGINE
 #define HAS_ALTER_SEQ_NO (GtidExtraFlag_COMMIT_ALTER | GtidExtraFlag_ROLLBACK_ALTER)
+#define PACKET_HEAD 5 /* bytes before an event in a dump: size, number, status */
 #define QUERY_FIXED 13 /* bytes before the status of a QUERY event */
 #define ENDING_QUERY_MAX (64 * 1024)
 #define COMMIT_TEXT UINT64_C(0x54494D4D4F43) /* the letters, from the lowest byte on */
@@ -26,6 +27,20 @@ static inline long event_size(const byte *event, long here, long file_offset, lo
     if (checksum_bytes > 0 && crc32(event, size - CHECKSUM_SIZE, 0) != load32(event + size - CHECKSUM_SIZE))
         return WRONG;
     return size;
+}
+
+/* As `event_size`; of the next packet of a dump if packets are counted. */
+static inline long next_size(const byte *at, long here, long file_offset, long checksum_bytes, long *number) {
+    if (!number)
+        return event_size(at, here, file_offset, checksum_bytes);
+    if (here < PACKET_HEAD + EVENT_HEADER) /* where that is a whole packet it is no event */
+        return here >= 4 && (load32(at) & PACKET_MAX) <= EVENT_HEADER ? WRONG : CUT;
+    const byte *event = at + PACKET_HEAD;
+    long size = size_of(event), payload = size + 1;
+    bool is_plain = payload < PACKET_MAX && at[4] == 0 && !(event[FLAGS_OFFSET] & EventFlag_ARTIFICIAL);
+    if (!is_plain || load32(at) != (payload | ((*number)++ & 0xFF) << 24))
+        return WRONG;
+    return event_size(event, here - PACKET_HEAD, load32(event + LOG_POS_OFFSET) - size, checksum_bytes);
 }
 
 /* Where the extra flags of a GTID event are, if it has some. */
@@ -78,25 +93,26 @@ static inline long event_role(const byte *event, long size, long role) {
     return is_ending_query(event, size) ? ENDS : CONTINUES;
 }
 
-/* Where a group ends that begins here; leaves the bytes of its events without checksums. CUT_GROUP where not all of it
-is here, NOT_PLAIN for the reference. */
-static long group_end(Bytes data, long offset, long source_offset, long checksum_bytes, const Roles *roles,
-                      long *total) {
-    const byte *source = data.at;
-    long end = data.size;
-    const byte *event = source + offset;
+/* Where a group ends that begins here; leaves the bytes of its events without checksums. In packets of a dump the first
+has that number, which is counted on; without one there are no packets. CUT_GROUP where not all of it is here, NOT_PLAIN
+for the reference. */
+static long group_end(Bytes data, long offset, long source_offset, long checksum_bytes, long *number,
+                      const Roles *roles, long *total) {
+    const byte *at = data.at + offset;
+    long end = data.size, head = number ? PACKET_HEAD : 0;
     *total = 0;
-    long size = event_size(event, end - offset, source_offset + offset, checksum_bytes);
+    long size = next_size(at, end - offset, source_offset + offset, checksum_bytes, number);
     if (size <= 0)
         return size == CUT ? CUT_GROUP : NOT_PLAIN;
+    const byte *event = at + head;
     long kind = group_kind(event, size - checksum_bytes);
     if (kind == NO_GROUP || event[GTID_FLAGS_OFFSET] & HAS_XID)
         return NOT_PLAIN;
     const byte *role_of = roles_in(kind, roles);
     long bytes = size - checksum_bytes, role = CONTINUES;
-    for (offset += size; role == CONTINUES; offset += size) {
-        event = source + offset;
-        size = event_size(event, end - offset, source_offset + offset, checksum_bytes);
+    for (offset += head + size; role == CONTINUES; offset += head + size) {
+        at = data.at + offset, event = at + head;
+        size = next_size(at, end - offset, source_offset + offset, checksum_bytes, number);
         if (size <= 0)
             return size == CUT ? CUT_GROUP : NOT_PLAIN;
         role = event_role(event, size - checksum_bytes, role_of[event[TYPE_OFFSET]]);
@@ -114,15 +130,15 @@ static inline void strip(byte *event, long size) {
     store32(event + LOG_POS_OFFSET, 0);
 }
 
-/* Copy events, and `strip` them; returns how many bytes. */
-static long copy_events(const byte *events, long size, long checksum_bytes, byte *target) {
+/* Copy events, each behind `head` bytes, and `strip` them; returns how many bytes. */
+static long copy_events(const byte *events, long size, long head, long checksum_bytes, byte *target) {
     long position = 0;
-    for (long offset = 0; offset < size;) {
+    for (long offset = head; offset < size;) {
         long event_bytes = size_of(events + offset), kept = event_bytes - checksum_bytes;
         copy(target + position, events + offset, kept);
         strip(target + position, kept);
         position += kept;
-        offset += event_bytes;
+        offset += event_bytes + head;
     }
     return position;
 }
@@ -138,11 +154,11 @@ KERNEL(collect_classic_groups) {
     long base = numbers->source_offset, checksum_bytes = numbers->checksum_bytes;
     long offset = numbers->read_at, position = state->out, count = state->groups;
     while (count < groups.rows && base + offset < a->file_range.end_offset) {
-        long total, behind = group_end(a->source, offset, base, checksum_bytes, &a->roles, &total);
+        long total, behind = group_end(a->source, offset, base, checksum_bytes, NULL, &a->roles, &total);
         if (behind < 0 || total > data.size - position)
             break;
         if (base + offset >= a->file_range.start_offset) {
-            long size = copy_events(source + offset, behind - offset, checksum_bytes, data.at + position);
+            long size = copy_events(source + offset, behind - offset, 0, checksum_bytes, data.at + position);
             *ROW(GroupRow, groups, count++) =
                 group_of(data.at, position, position + size, a->file_range.file_no, base + offset, base + behind);
             position += size;

@@ -36,20 +36,22 @@ static bool is_newest(const PairRow *pair, long count, long domain_id, uint64_t 
 }
 
 /* Append groups of source[READ_AT:] to the pages up to WRITE_END. Stops before a group that is not plain, not whole
-here, too long, of an unknown pair, or not newer than all of its domain. */
+here, too long, of an unknown pair, or not newer than all of its domain; whether more bytes may complete it. */
 KERNEL(convert_groups) {
     const byte *source = a->source.at;
     byte *scratch = a->scratch.at;
     Conversion *numbers = a->numbers.at;
     Rows pairs = a->pairs;
     long offset = numbers->read_at, position = numbers->write_at;
-    long checksum_bytes = numbers->checksum_bytes;
+    long checksum_bytes = numbers->checksum_bytes, head = numbers->number ? PACKET_HEAD : 0, behind;
     long record_max = min64(numbers->record_max, a->scratch.size);
     while (true) {
-        long total, behind = group_end(a->source, offset, numbers->source_offset, checksum_bytes, &a->roles, &total);
+        long total, number = numbers->number;
+        behind = group_end(a->source, offset, numbers->source_offset, checksum_bytes, head ? &number : NULL, &a->roles,
+                           &total);
         if (behind < 0 || total + 1 > record_max || place_record(NULL, total + 1, NULL, position) > numbers->write_end)
             break;
-        const byte *event = source + offset;
+        const byte *event = source + offset + head;
         long pair = find_pair(event, pairs, numbers->pairs);
         if (pair >= numbers->pairs || !is_newest(pairs.at, numbers->pairs, domain_of(event), sequence_of(event)))
             break;
@@ -57,14 +59,16 @@ KERNEL(convert_groups) {
         noted->last = (long)sequence_of(event);
         noted->turn = ++numbers->noted;
         scratch[0] = 0; /* nothing is out of band */
-        copy_events(event, behind - offset, checksum_bytes, scratch + 1);
+        copy_events(source + offset, behind - offset, head, checksum_bytes, scratch + 1);
+        numbers->last_at = offset + head;
+        numbers->number = number;
         offset = behind;
         position = place_record(scratch, 1 + total, a->pages.at, position);
         numbers->event_bytes += total;
     }
     numbers->read_at = offset;
     numbers->write_at = position;
-    return 0;
+    return behind == CUT_GROUP;
 }
 
 /* The reference: `ibbmaster.logs.store.writer`. */

@@ -27,27 +27,16 @@ static bool is_group(const byte *source, long start, long end, long stopper) {
 /* The group at which the skipping of its domain ends. */
 typedef struct { long domain, server, sequence; } Skip;
 
-static inline const Skip *skip_of(const byte *event, Rows skips) {
+/* Where a group is to the one at which its domain's skipping ends: before it, that one, or in no such domain or behind
+it. */
+static long skip_order(const byte *event, Rows skips) {
     const Skip *skip = skips.at;
     for (long row = 0; row < skips.rows; row++, skip++)
-        if (skip->domain == domain_of(event))
-            return skip;
-    return NULL;
-}
-
-/* Whether a group comes before the one at which its domain's skipping ends. */
-static bool is_skipped(const byte *event, Rows skips) {
-    const Skip *skip = skip_of(event, skips);
-    return skip && (skip->server != server_of(event) || sequence_of(event) < (uint64_t)skip->sequence);
-}
-
-static bool is_limit(const byte *event, Rows skips) {
-    const Skip *skip = skip_of(event, skips);
-    return skip && skip->server == server_of(event) && sequence_of(event) == (uint64_t)skip->sequence;
-}
-
-static inline bool is_same_pair(const byte *one, const byte *other) {
-    return server_of(one) == server_of(other) && domain_of(one) == domain_of(other);
+        if (skip->domain == domain_of(event) && skip->server == server_of(event))
+            return sequence_of(event) < (uint64_t)skip->sequence ? -1 : sequence_of(event) > (uint64_t)skip->sequence;
+        else if (skip->domain == domain_of(event))
+            return -1;
+    return 1;
 }
 
 /* The row of a group's pair; `count` if the first `count` ones lack it. */

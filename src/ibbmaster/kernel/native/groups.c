@@ -64,7 +64,7 @@ static long frame_run(Bytes pages, long row, long count, const Framing *framing)
         if (event[-1] != 0 || !is_group_begin(event, end - start) || state->pairs >= pairs.rows - 1)
             break;
         if (noted_last) {
-            if (!is_same_pair(event, noted_last)) {
+            if (server_of(event) != server_of(noted_last) || domain_of(event) != domain_of(noted_last)) {
                 note_group(noted_last, pairs, state);
                 noted_last = NULL;
             } else if (sequence_of(event) <= sequence_of(noted_last)) {
@@ -156,7 +156,7 @@ static long frame_table(Bytes pages, long count, const Framing *framing) {
     return stopped_at(&chunks);
 }
 
-/* Skip groups of a block of pages up to the one in its domain's row of `skips`, see `is_skipped`; DONE after that.
+/* Skip groups of a block of pages up to the one in its domain's row of `skips`, see `skip_order`; DONE after that.
 Continues after the first chunks of a group whose rest is not here. FALLBACK before a group that is not to be skipped,
 or is not as it should be. */
 KERNEL(skip_table) {
@@ -168,8 +168,8 @@ KERNEL(skip_table) {
         bool is_whole = chunks.end >= 0;
         long end = is_whole ? chunks.end : chunks.rows;
         const byte *first = find_begin(a->pages, framing->table, chunks.row, end, framing->begin);
-        bool is_last = first && is_whole && is_limit(first, a->skips);
-        bool goes_on = is_last || (first && is_skipped(first, a->skips));
+        bool is_last = first && is_whole && skip_order(first, a->skips) == 0;
+        bool goes_on = is_last || (first && skip_order(first, a->skips) < 0);
         if (!goes_on || note_group(first, framing->pairs, state) < 0) {
             chunks.status = FALLBACK;
             break;

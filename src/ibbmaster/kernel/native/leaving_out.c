@@ -61,11 +61,6 @@ static bool is_chosen(const byte *event, Rows numbers) {
     return (is_of_domain || !has_domains) && (is_of_server || !has_servers);
 }
 
-static inline long thread_of(const byte *event, long size) {
-    long at = extra_flags_at(event);
-    return at < size && event[at] & HAS_THREAD_ID ? load32(event + thread_at(event, at)) : 0;
-}
-
 /* Write a group with the GTID event of this packet and a COMMIT; returns how many bytes. */
 static long put_emptied(const byte *packet, long packet_size, long prefix_size, long sequence, byte *out) {
     long before = 4 + prefix_size;
@@ -85,7 +80,9 @@ static long put_emptied(const byte *packet, long packet_size, long prefix_size, 
     commit[TYPE_OFFSET] = EventType_QUERY;
     store32(commit + SIZE_OFFSET, COMMIT_EVENT_BYTES);
     memset(commit + LOG_POS_OFFSET, 0, COMMIT_EVENT_BYTES - LOG_POS_OFFSET);
-    store32(commit + EVENT_HEADER, thread_of(event, packet_size - before));
+    long at = extra_flags_at(event);
+    bool has_thread = at < packet_size - before && event[at] & HAS_THREAD_ID;
+    store32(commit + EVENT_HEADER, has_thread ? load32(event + thread_at(event, at)) : 0);
     store64(commit + EVENT_HEADER + QUERY_FIXED + 1, COMMIT_TEXT);
     return commit + COMMIT_EVENT_BYTES - out;
 }

@@ -52,11 +52,6 @@ static long letter_at(const byte *text, long left, long *letter) {
     return *letter >= 0x10000 && *letter < 0x110000 ? 4 : 0;
 }
 
-static inline bool is_seen(long letter) {
-    return letter > 0x9F && !(letter >= 0x2028 && letter <= 0x202E) && !(letter >= 0x2066 && letter <= 0x2069) &&
-           letter != 0xFEFF;
-}
-
 /* A text in UTF-8 as a string of JSON without its quotes. */
 static byte *put_json(byte *at, Bytes data, long start, long size) {
     long end = start + size;
@@ -82,7 +77,8 @@ static byte *put_json(byte *at, Bytes data, long start, long size) {
             taken = letter_at(text, left, &letter);
             if (taken == 0)
                 return NULL;
-            if (is_seen(letter))
+            bool is_hidden = (letter >= 0x2028 && letter <= 0x202E) || (letter >= 0x2066 && letter <= 0x2069);
+            if (letter > 0x9F && letter != 0xFEFF && !is_hidden)
                 for (long index = 0; index < taken; index++)
                     *at++ = text[index];
             else

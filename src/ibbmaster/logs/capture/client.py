@@ -26,7 +26,7 @@ from ibbmaster.replication.event.header import (
     without_checksum,
 )
 from ibbmaster.replication.event.types import EventFlag, EventType
-from ibbmaster.replication.wire.packet import EVENT_STATUS, PacketReader
+from ibbmaster.replication.wire.packet import EVENT_STATUS, SEQUENCE_MASK, PacketReader
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import address
 
@@ -243,26 +243,66 @@ def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tu
 
 
 def _pairs(connection: pymysql.Connection[Any]) -> Iterator[tuple[EventHeader, bytes]]:
-    return ((header, event) for header, event, _ in dumped(connection))
+    stream = stream_of(connection)
+    return ((header, event) for header, event, _ in dumped(lambda: receive(stream)))
+
+
+def stream_of(connection: pymysql.Connection[Any]) -> socket.socket:
+    """The socket of a dump that has begun."""
+    stream: socket.socket = connection._sock  # type: ignore[attr-defined]
+    stream.settimeout(TIMEOUT_S)  # the command has left another one
+    return stream
+
+
+def receive(stream: socket.socket) -> bytes:
+    """Raises OSError: the primary is gone."""
+    data = stream.recv(RECEIVED_MAX)
+    if not data:
+        raise ConnectionResetError("the primary has closed the connection")
+    return data
+
+
+class PacketWindow:
+    """Packets of a dump that have come: a window from the next one on, which moves over whole ones. `packet_no` is the
+    number of the next plus 256."""
+
+    position = block_offset = 0
+
+    def __init__(self, reader: PacketReader, receive: Callable[[], bytes], checksum_size: int) -> None:
+        self.block = reader.unread
+        self.checksum_size = checksum_size
+        self.packet_no = SEQUENCE_MASK + 1 + reader.next_sequence
+        self._receive = receive
+
+    def extend(self) -> bool:
+        """Wait for more bytes."""
+        self.block += self._receive()
+        return True
 
 
 def dumped(
-    connection: pymysql.Connection[Any],
+    receive: Callable[[], bytes],
     *,
     has_checksums: bool = False,
     has_heads: bool = False,
-    wait: Callable[[], None] = lambda: None,
+    take: Callable[[PacketWindow], bool] = lambda window: False,
 ) -> Generator[tuple[EventHeader, bytes, bool]]:
     """The events of a dump without their checksums, and whether the primary waits for an acknowledgement of each.
 
     `has_checksums`: so has an event before the one that says it. `has_heads`: each packet has the header of
-    semi-synchronous replication. `wait` is called before each read of the socket. Raises EventError: this is no event,
-    or it was changed on the way; SourceError: the primary refuses, or is gone.
+    semi-synchronous replication. `receive` waits for the next bytes. `take` may read whole groups itself, and returns
+    whether it did. Raises EventError: this is no event, or it was changed on the way; SourceError: the primary refuses,
+    or is gone.
     """
-    stream: socket.socket = connection._sock  # type: ignore[attr-defined]
-    stream.settimeout(TIMEOUT_S)  # the command has left another one
     reader = PacketReader(limit=PAYLOAD_MAX, next_sequence=1, checks_numbers=not has_heads)
-    for data in _payloads(stream, reader, wait):
+    while True:
+        while not has_heads and reader.is_between_payloads:
+            window = PacketWindow(reader, receive, CHECKSUM_SIZE if has_checksums else 0)
+            if not take(window):
+                break
+            reader.pass_over(window.position, window.packet_no & SEQUENCE_MASK)
+        while (data := reader.next_payload()) is None:
+            reader.receive_data(receive())
         if data[:1] == ERROR:
             from pymysql.err import raise_mysql_exception
 
@@ -289,17 +329,6 @@ def dumped(
         if header.event_type == EventType.ROTATE:
             decode_rotate(event)
         yield header, event, needs_answer
-
-
-def _payloads(stream: socket.socket, reader: PacketReader, wait: Callable[[], None]) -> Iterator[bytes]:
-    while True:
-        while (payload := reader.next_payload()) is not None:
-            yield payload
-        wait()
-        data = stream.recv(RECEIVED_MAX)
-        if not data:
-            raise ConnectionResetError("the primary has closed the connection")
-        reader.receive_data(data)
 
 
 def groups_of(events: Iterator[tuple[EventHeader, bytes]]) -> Iterator[EventGroup]:

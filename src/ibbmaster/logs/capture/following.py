@@ -7,30 +7,20 @@ state of the log is the only position that there is: whatever ends, the next con
 from __future__ import annotations
 
 import contextlib
-import functools
 import logging
 import select
 import socket
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ibbmaster.errors import EventError, RefusedSourceError, SourceError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.replication.event.control import decode_rotate
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
-from ibbmaster.replication.event.header import (
-    EVENT_HEADER_SIZE,
-    FLAGS_OFFSET,
-    LOG_POS_OFFSET,
-    LOG_POS_SIZE,
-    EventHeader,
-)
-from ibbmaster.replication.event.types import EventType
 from ibbmaster.replication.wire.packet import frame_packets
-from ibbmaster.storage.codec.buffer import Buffer
+from .byte_pipe import BytePipe
 from .client import (
     SEMI_SYNC_MAGIC,
     TIMEOUT_S,
@@ -38,12 +28,12 @@ from .client import (
     begin_dump,
     code_of,
     connected,
-    dumped,
-    groups_of,
     oldest_state,
+    receive,
+    stream_of,
     value_of,
 )
-from .group_pipe import Acknowledgement, CutGroupError, GroupBegin, GroupEnd, GroupPipe, Item, WholeGroup
+from .storing import Acknowledgement, BulkStore, DumpStorer, GroupStore, Stored
 
 if TYPE_CHECKING:
     import pymysql
@@ -51,23 +41,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 BUFFER_BYTES = 64 << 20
-PIECE_BYTES = 1 << 20  # of a group that is handed on before its end has come
-GROUPS_PER_SYNC = 4096
 HEARTBEAT_S = 1
 IF_PURGED = " A new directory with `--start oldest` begins with what is left; nothing between is there any more"
-NO_POS = bytes(LOG_POS_SIZE)  # places in files of the primary say nothing here
 RETRY_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # between rounds through all primaries
 UNKNOWN_VARIABLE = 1193
 REFUSALS = {1044, 1045, 1130, 1227, 1236, 1698}  # errors of a primary that another attempt does not change
-
-
-class GroupStore(Protocol):
-    """The log that follows, see `BinlogStore`."""
-
-    def state(self) -> GtidState: ...
-    def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Any: ...
-    def group_commit_ordered(self, last: Any) -> None: ...
-    def sync(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,16 +112,18 @@ class PrimaryFollower:
         primaries: Sequence[PrimaryAddress],
         store: GroupStore,
         *,
+        bulk: BulkStore | None = None,
         is_semi_sync: bool = False,
         until_end: bool = False,
         retries_refusals: bool = False,
         buffer_bytes: int = BUFFER_BYTES,
     ) -> None:
-        """`until_end`: end with what the primary has logged at first. `retries_refusals`: go on asking although every
-        primary refuses, or cannot be reached at first."""
+        """`bulk` writes in the same log as `store`. `until_end`: end with what the primary has logged at first.
+        `retries_refusals`: go on asking although every primary refuses, or cannot be reached at first."""
         self.status = FollowStatus("connecting", "")
         self._primaries = list(primaries)
         self._store = store
+        self._bulk = bulk
         self._is_semi_sync = is_semi_sync
         self._until_end = until_end
         self._retries_refusals = retries_refusals
@@ -248,16 +228,16 @@ class PrimaryFollower:
             cursor.execute("SET @rpl_semi_sync_slave=1")
             return True
 
-    # Receiving ------------------------------------------------------------------------------
-
     def _transfer(self, connection: pymysql.Connection[Any], dump: dict[str, bool]) -> None:
-        """Receive groups, and store them in another thread; returns when all that came is stored."""
-        pipe = GroupPipe(self._buffer_bytes // 2)  # as much again is being stored
+        """Receive bytes, and store their groups in another thread; returns when all that came is stored."""
+        pipe = BytePipe(self._buffer_bytes // 2)  # as much again is being stored
         problems: list[BaseException] = []
+        is_over = False
 
         def store() -> None:
+            nonlocal is_over
             try:
-                self._store_groups(pipe)
+                is_over = DumpStorer(self._store, self._bulk, pipe, self._note_stored).run(**dump)
             except BaseException as error:
                 problems.append(error)
             finally:
@@ -267,8 +247,12 @@ class PrimaryFollower:
         thread = threading.Thread(target=store, name="ibbmaster-follow", daemon=True)
         thread.start()
         try:
-            with contextlib.suppress(_EndedError):
-                self._receive(connection, dump, pipe)
+            self._receive(connection, pipe)
+        except OSError:
+            pipe.finish()
+            thread.join()
+            if not is_over:
+                raise
         finally:
             pipe.finish()
             thread.join()
@@ -279,75 +263,31 @@ class PrimaryFollower:
             if problems:
                 raise problems[0]
 
-    def _receive(self, connection: pymysql.Connection[Any], dump: dict[str, bool], pipe: GroupPipe) -> None:
-        """Raises _EndedError: it is to end, or the other thread has ended."""
-        file_name, last, is_inside = "", (0, False), False
+    def _receive(self, connection: pymysql.Connection[Any], pipe: BytePipe) -> None:
+        """Until it is to end, or the other thread has ended; meanwhile acknowledge what is durable: a TLS stream is for
+        one thread."""
+        stream = stream_of(connection)
+        while self._has_bytes(connection, stream, pipe):
+            data = receive(stream)
+            if pipe.would_wait(len(data)) and not self.status.is_held_back:
+                self._note(is_held_back=True)
+                log.warning("the disk here is slower than the primary: its dump waits while groups are stored")
+            pipe.put(data)
 
-        def events() -> Iterator[tuple[EventHeader, bytes]]:
-            nonlocal file_name, last
-            wait = functools.partial(self._wait, connection, pipe)
-            for header, event, is_wanted in dumped(connection, wait=wait, **dump):
-                if header.event_type == EventType.ROTATE:
-                    file_name = decode_rotate(event).file_name
-                elif header.event_type == EventType.HEARTBEAT and dump["has_heads"] and not is_inside:
-                    # A commit may wait for a group that was stored before this connection, and is not sent again.
-                    self._put(pipe, Acknowledgement(event[EVENT_HEADER_SIZE:], header.log_pos), 0)
-                last = header.log_pos, is_wanted
-                yield header, b"".join((event[:LOG_POS_OFFSET], NO_POS, event[FLAGS_OFFSET:]))
-
-        for group in groups_of(events()):
-            assert group.gtid is not None
-            is_inside = True
-            pieces: list[Buffer] = []
-            size, is_long = len(group.gtid_event), False
-            try:
-                for piece in group.body:
-                    pieces.append(piece)
-                    size += len(piece)
-                    if size >= PIECE_BYTES:
-                        if not is_long:
-                            self._put(pipe, GroupBegin(group.gtid, group.gtid_event), 0)
-                            is_long = True
-                        self._put(pipe, b"".join(pieces), size)
-                        pieces, size = [], 0
-            except BaseException:
-                if is_long:
-                    pipe.put(GroupEnd(is_whole=False), 0)
-                raise
-            position, is_wanted = last
-            acknowledgement = (
-                Acknowledgement(file_name.encode(errors="surrogateescape"), position) if is_wanted else None
-            )
-            if is_long:
-                self._put(pipe, b"".join(pieces), size)
-                self._put(pipe, GroupEnd(is_whole=True, acknowledgement=acknowledgement), 0)
-            else:
-                self._put(pipe, WholeGroup(group.gtid, group.gtid_event, pieces, acknowledgement), size)
-            is_inside = False
-
-    def _put(self, pipe: GroupPipe, item: Item, size: int) -> None:
-        if pipe.would_wait(size) and not self.status.is_held_back:
-            self._note(is_held_back=True)
-            log.warning("the disk here is slower than the primary: its dump waits while groups are stored")
-        if not pipe.put(item, size):
-            raise _EndedError
-
-    def _wait(self, connection: pymysql.Connection[Any], pipe: GroupPipe) -> None:
-        """Wait for bytes, and meanwhile acknowledge what is durable: a TLS stream is for one thread."""
-        stream = connection._sock  # type: ignore[attr-defined]
+    def _has_bytes(self, connection: pymysql.Connection[Any], stream: socket.socket, pipe: BytePipe) -> bool:
         while True:
             self._acknowledge(connection)
             if self._is_stopped or pipe.is_unwanted:
-                raise _EndedError
+                return False
             if getattr(stream, "pending", int)():
-                return
+                return True
             ready, _, _ = select.select((stream, self._awake), (), (), TIMEOUT_S)
             if not ready:
                 raise TimeoutError(f"nothing came for {TIMEOUT_S} s, and no heartbeat")
             if self._awake in ready:
                 self._awake.recv(4096)
             elif stream in ready:
-                return
+                return True
 
     def _acknowledge(self, connection: pymysql.Connection[Any]) -> None:
         while self._acknowledgements:
@@ -359,41 +299,10 @@ class PrimaryFollower:
         with contextlib.suppress(OSError):  # it is awake, or has ended
             self._wakes.send(b"\0")
 
-    # Storing --------------------------------------------------------------------------------
-
-    def _store_groups(self, pipe: GroupPipe) -> None:
-        """Store what comes; a sync is for all groups that have come by then."""
-        count, acknowledged = 0, []
-        while (item := pipe.next()) is not None:
-            if isinstance(item, Acknowledgement):  # of all before it, which is durable
-                self._acknowledgements.append(item)
-                self._wake()
-                continue
-            if isinstance(item, WholeGroup):
-                ticket = self._store.write_direct_ordered(item.gtid, item.event, item.body)
-                acknowledgement = item.acknowledgement
-            else:
-                assert isinstance(item, GroupBegin)
-                try:
-                    ticket = self._store.write_direct_ordered(item.gtid, item.event, pipe.body())
-                except CutGroupError:
-                    continue
-                acknowledgement = pipe.acknowledgement
-            count += 1
-            if acknowledgement is not None:
-                acknowledged.append(acknowledgement)
-            if count < GROUPS_PER_SYNC and pipe.has_group():
-                continue
-            self._store.group_commit_ordered(ticket)
-            if acknowledged:
-                self._store.sync()  # whatever durability the log has
-                self._acknowledgements += acknowledged
-            timestamp = int.from_bytes(item.event[:4], "little")
-            self._note(count, last_gtid=item.gtid, last_timestamp=timestamp, is_held_back=False)
-            if acknowledged:
-                self._wake()
-            count, acknowledged = 0, []
-
-
-class _EndedError(Exception):
-    """Nothing more is to be received."""
+    def _note_stored(self, stored: Stored) -> None:
+        if stored.groups:
+            last = {"last_gtid": stored.last_gtid, "last_timestamp": stored.last_timestamp}
+            self._note(stored.groups, is_held_back=False, **last)
+        if stored.acknowledgements:
+            self._acknowledgements += stored.acknowledgements
+            self._wake()

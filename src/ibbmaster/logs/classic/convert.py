@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
@@ -13,10 +13,10 @@ from ibbmaster.kernel.fields import PAIR_COLUMNS, Conversion, noted_gtids
 from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.plain_memory import RowTable, numbers, scratch
 from ibbmaster.logs.log.gtid_order import Overlap, is_newer
-from ibbmaster.logs.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES
+from ibbmaster.logs.log.limits import MAX_FILE_BYTES, STATE_INTERVAL_BYTES, LogLimits
 from ibbmaster.logs.store.appending import AppendedLog, open_log
 from ibbmaster.logs.store.redo_names import holds_log
-from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.logs.store.step_writer import Placer
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.interface import Disk
@@ -34,59 +34,98 @@ RECORD_BYTES_MAX = 1 << 18  # the reference takes longer groups at little cost
 PROGRESS_STEP_BYTES = 1 << 20
 
 
+class BulkLog(Protocol):
+    """A log that takes many groups in one piece, see `BinlogWriter` and `BinlogStore`."""
+
+    limits: LogLimits
+
+    @property
+    def current_state(self) -> GtidState: ...
+    def place(self, placer: Placer) -> Any: ...
+
+
+class Window(Protocol):
+    """What groups are read from: `EventWindow`, or packets of a dump."""
+
+    position: int
+    block_offset: int
+    checksum_size: int
+    packet_no: int
+
+    @property
+    def block(self) -> Buffer: ...
+    def extend(self) -> bool: ...
+
+
 class GroupConverter:
-    def __init__(self, writer: BinlogWriter, kernels: Kernels) -> None:
+    """Writes groups into a log as fast as a kernel finds them; the reference takes those that it leaves."""
+
+    def __init__(self, log: BulkLog, kernels: Kernels) -> None:
         self.group_count = self.event_bytes = 0
-        self._writer = writer
+        self.last_at = 0  # where in the window the last group began
+        self.ticket: Any = None  # of the last `place`
+        self._log = log
         self._kernels = kernels
         self._numbers = numbers(Conversion.SIZE)
         self._pairs = RowTable(PAIRS_MAX, PAIR_COLUMNS)
         self._failures = 0
         self._to_skip = 0
         self._scratch = scratch(RECORD_BYTES_MAX)
-        seal: Any = kernels.seal_pages
-        writer.seal_with(seal)
 
-    def take(self, window: EventWindow, known: Iterable[Gtid]) -> tuple[Gtid, ...]:
-        """Convert the groups of `known` pairs at the beginning of a window, if newer than all of their domain; returns
-        the last GTID of each pair. Raises StoreError: the log cannot be written."""
+    def take(self, window: Window, is_known: Callable[[int], bool]) -> tuple[Gtid, ...]:
+        """Convert the groups at the beginning of a window that are of a pair in the log, if their domain `is_known` and
+        they are newer than all of it; returns the last GTID of each pair. Raises StoreError: the log cannot be
+        written."""
         if self._to_skip:
             self._to_skip -= 1
             return ()
-        here, pairs = self._numbers, self._pairs.memory
-        count = 0
-        for gtid in known:
-            if count < PAIRS_MAX:
-                highest = self._writer.current_state.highest_seq_no(gtid.domain_id) or 0
-                row = gtid.domain_id, gtid.server_id, highest - (highest >> 63 << 64), 0
-                for column, number in enumerate(row):
-                    pairs[count, column] = number
-                count += 1
-        if not count:
-            return ()
-        self._convert(window, count)
-        if not here[Conversion.NOTED] and len(window.block) - window.position < RECORD_BYTES_MAX and window.extend():
-            self._convert(window, count)
-        taken = noted_gtids(self._pairs.rows(count))
-        if taken:
-            self._writer.placed(here[Conversion.WRITE_AT], taken)
+        here = self._numbers
+        taken, is_cut = self._convert(window, is_known)
+        while is_cut and not taken and len(window.block) - window.position < RECORD_BYTES_MAX and window.extend():
+            taken, is_cut = self._convert(window, is_known)
         self._failures = 0 if taken else min(self._failures + 1, FAILURES_MAX)
         self._to_skip = 2**self._failures - 1 if self._failures > 2 else 0
-        window.position = here[Conversion.READ_AT]
+        window.position, window.packet_no = here[Conversion.READ_AT], here[Conversion.NUMBER]
+        self.last_at = here[Conversion.LAST_AT]
         self.group_count += here[Conversion.NOTED]
         self.event_bytes += here[Conversion.EVENT_BYTES]
         return taken
 
-    def _convert(self, window: EventWindow, count: int) -> None:
-        here, pairs = self._numbers, self._pairs.memory
-        here[:] = numbers(Conversion.SIZE)
-        here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
-        here[Conversion.CHECKSUM_BYTES], here[Conversion.PAIRS] = window.checksum_size, count
-        here[Conversion.RECORD_MAX] = self._writer.limits.inline_size_max
-        source: Any = memoryview(window.block)
-        pages: Any
-        pages, here[Conversion.WRITE_AT], here[Conversion.WRITE_END] = self._writer.room()
-        self._kernels.convert_groups(source, here, pairs, kernel_roles(), self._scratch, pages)
+    def _convert(self, window: Window, is_known: Callable[[int], bool]) -> tuple[tuple[Gtid, ...], bool]:
+        """Also whether more bytes may complete the next group."""
+        here, pairs = self._numbers, self._pairs
+        is_cut = False
+
+        def place(pages: Any, begin: int, end: int) -> tuple[int, tuple[Gtid, ...]]:
+            nonlocal is_cut
+            count = self._note_pairs(is_known)
+            here[:] = numbers(Conversion.SIZE)
+            here[Conversion.READ_AT], here[Conversion.SOURCE_OFFSET] = window.position, window.block_offset
+            here[Conversion.CHECKSUM_BYTES], here[Conversion.PAIRS] = window.checksum_size, count
+            here[Conversion.RECORD_MAX], here[Conversion.NUMBER] = self._log.limits.inline_size_max, window.packet_no
+            here[Conversion.WRITE_AT], here[Conversion.WRITE_END] = begin, end
+            source: Any
+            if count:
+                with memoryview(window.block) as source:
+                    found = self._kernels.convert_groups(
+                        source, here, pairs.memory, kernel_roles(), self._scratch, pages
+                    )
+                is_cut = bool(found)
+            return here[Conversion.WRITE_AT], noted_gtids(pairs.rows(count))
+
+        self.ticket = self._log.place(place)
+        return (noted_gtids(pairs.rows(here[Conversion.PAIRS])) if here[Conversion.NOTED] else ()), is_cut
+
+    def _note_pairs(self, is_known: Callable[[int], bool]) -> int:
+        state, pairs, count = self._log.current_state, self._pairs.memory, 0
+        for gtid in state:
+            if is_known(gtid.domain_id) and count < PAIRS_MAX:
+                highest = state.highest_seq_no(gtid.domain_id) or 0
+                row = gtid.domain_id, gtid.server_id, highest - (highest >> 63 << 64), 0
+                for column, number in enumerate(row):
+                    pairs[count, column] = number
+                count += 1
+        return count
 
 
 class ImportReport(NamedTuple):
@@ -143,8 +182,9 @@ def import_groups(
             nonlocal converter
             if converter is None and log.in_bulk is not None and (ready := kernels()) is not None:
                 converter = GroupConverter(log.in_bulk, ready)
-            written = (gtid for gtid in log.state if gtid.domain_id in overlap.joined)
-            return () if converter is None else converter.take(window, written)
+                seal: Any = ready.seal_pages
+                log.in_bulk.seal_with(seal)
+            return () if converter is None else converter.take(window, overlap.joined.__contains__)
 
         for group in _left(source, log, take, counts):
             gtid = group.gtid

@@ -61,6 +61,7 @@ class BinlogStore(WritableLogEngine):
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
             writer = self._writer  # with methods of its own
             self.wake, self.sync, self.stop_waiting = writer.wake, writer.sync, writer.stop_waiting
+            self.place, self.limits = writer.place, writer.limits
             self.write_pages, self.prepare_next_file = writer.flusher.write_pages, writer.prepare_next_file
             self.checkpoint, self.needs_checkpoint = writer.checkpoint, writer.needs_checkpoint
             self._visible = VisiblePages(disk, self._writer.fifo, lambda: self._writer.durable.mark)
@@ -89,6 +90,11 @@ class BinlogStore(WritableLogEngine):
         DuplicateGtidError: the log has this group, event for event; FailedError: the disk failed before;
         GtidOrderError: the GTID is not newer than those of its domain; StoreError: the disk fails."""
         return write_whole_group(self._writer, gtid, gtid_event, body)
+
+    @property
+    def current_state(self) -> GtidState:
+        """What is logged, durable or not. It moves on with the log: for a `Placer`."""
+        return self._writer.appender.state
 
     def group_commit_ordered(self, last: Ticket) -> None:
         self._writer.make_durable(last)

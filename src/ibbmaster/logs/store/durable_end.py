@@ -16,7 +16,7 @@ class LogStep(NamedTuple):
 
     lsn: int
     end: LogPosition
-    gtid: Gtid | None
+    gtids: tuple[Gtid, ...]
     dropped_domain_ids: tuple[int, ...]
 
 
@@ -82,8 +82,8 @@ class DurableEnd:
             self.mark = step.end
             for domain_id in step.dropped_domain_ids:
                 self._state.drop_domain(domain_id)
-            if step.gtid is not None:
-                self._state.log(step.gtid)
+            for gtid in step.gtids:
+                self._state.log(gtid)
         if self._waiting:
             self._growth.notify_all()
         return self._told if self.mark != before else ()

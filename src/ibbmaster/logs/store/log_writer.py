@@ -16,6 +16,7 @@ from ibbmaster.logs.log.limits import PAIR_SIZE_MAX
 from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.interface import Disk
+from ibbmaster.storage.disk.page_memory import page_memory
 from ibbmaster.storage.ibb.appender import Appender, FileShape, PageChange
 from ibbmaster.storage.ibb.chunk import RecordType
 from ibbmaster.storage.ibb.commit import OobStream
@@ -28,12 +29,13 @@ from .page_fifo import PageFifo
 from .recovery import Recovered
 from .redo_log import FIRST_LSN, RedoLog
 from .redo_record import Cut, Reset, XaEntry, XaState
-from .step_writer import NewRecord, Note, StepWriter
+from .step_writer import NewRecord, Note, Placer, StepWriter
 from .store_options import Durability, StoreOptions
 from .xa_table import XaTable
 
 Arguments = TypeVarTuple("Arguments")
 
+BULK_BYTES = 1 << 20  # of pages in one step
 WAKE_PAGES = 64  # in memory wake the background
 STEP_ROOM = 1024  # bytes of a redo record besides pages, states and notes
 NOTE_ROOM = 64
@@ -51,6 +53,7 @@ class LogWriter(StepWriter):
         self.wake = threading.Event()
         self.xa = XaTable(found.xa)
         self.fifo = PageFifo()
+        self._bulk = page_memory(min(BULK_BYTES, options.redo_bytes // 8 // PAGE_SIZE * PAGE_SIZE))
         self.explain_order: Callable[[GtidOrderError, Gtid, Buffer], GtidOrderError] = lambda error, gtid, record: error
         self._disk = disk
         self._space = threading.Event()
@@ -155,11 +158,32 @@ class LogWriter(StepWriter):
                 if group is not None:
                     self.open_groups.pop(group, None)
                 ref = LogPosition(file_no, page_no * PAGE_SIZE + page_offset)
-                self.durable.add(LogStep(lsn, LogPosition(file_no, ref.offset + len(chunk)), gtid, ()))
+                self.durable.add(LogStep(lsn, LogPosition(file_no, ref.offset + len(chunk)), (gtid,), ()))
             except BaseException as error:
                 self.changing.hear(error)
                 raise
             return Ticket(ref, lsn)
+        finally:
+            self.ordered.release()
+
+    def place(self, placer: Placer) -> Ticket | None:
+        """Append what a kernel places, in one step; None if that is nothing. Raises as `append`."""
+        self._take_room(len(self._bulk))
+        try:
+            appender, begin = self.appender, self.appender.page_offset
+            pages = self._bulk
+            end, gtids = placer(pages, begin, min(len(pages), (appender.plain_end - appender.page_no) * PAGE_SIZE))
+            if not gtids:
+                return None
+            file_no, page_no = appender.file_no, appender.page_no
+            changes = []
+            for start in range(0, end, PAGE_SIZE):
+                piece = bytes(pages[start + begin : min(end, start + DATA_SIZE)])
+                changes.append(PageChange(file_no, page_no + start // PAGE_SIZE, begin, piece))
+                begin = 0
+            with self.changing:
+                appender.continue_at(page_no + end // PAGE_SIZE, end % PAGE_SIZE, gtids)
+                return Ticket(LogPosition(file_no, 0), self._log(changes, (), gtids))
         finally:
             self.ordered.release()
 
@@ -194,14 +218,14 @@ class LogWriter(StepWriter):
         self,
         changes: list[PageChange],
         notes: tuple[Note | Cut, ...],
-        gtid: Gtid | None = None,
+        gtids: tuple[Gtid, ...] = (),
         dropped_domain_ids: tuple[int, ...] = (),
     ) -> int:
         lsn = self.redo.append([*self.fifo.whole_changes(changes), *notes])
         held = self.fifo.place(changes, lsn)
         if held >= WAKE_PAGES or (self._ready is not None and self._ready[0] <= self.appender.file_no):
             self.wake.set()
-        self.durable.add(LogStep(lsn, self.end, gtid, dropped_domain_ids))
+        self.durable.add(LogStep(lsn, self.end, gtids, dropped_domain_ids))
         return lsn
 
     def reset(self, state: GtidState, remove_files: Callable[[], None]) -> None:

@@ -19,6 +19,10 @@ from .redo_record import Purge, XaEntry
 from .xa_table import XaTable
 
 Note = XaEntry | Purge
+Placer = Callable[[memoryview, int, int], tuple[int, tuple[Gtid, ...]]]
+"""Places commit records of known pairs, each at most `inline_size_max` long, in pages from one place to another, and
+changes nothing before; returns the place behind them, after the last byte or at the start of the page after a full one,
+and the last GTID of each pair."""
 
 
 class LogSizes(TypedDict, total=False):
@@ -105,13 +109,11 @@ class StepWriter(GroupSink):
     ) -> tuple[list[LogPosition], int]:
         if holder is not None:  # first: the header of the next file counts a record that reaches into it
             self.open_groups.setdefault(holder, self.appender.next_record_file_no)
-        gtid = None
+        gtids = tuple(logged for _, _, logged in records if logged is not None)
         refs, changes = [], []
         for kind, data, logged in records:
-            if logged is not None:
-                gtid = logged
-                if self.appender.state.seq_no(gtid.domain_id, gtid.server_id) is None:
-                    self.limits.add_pair()
+            if logged is not None and self.appender.state.seq_no(logged.domain_id, logged.server_id) is None:
+                self.limits.add_pair()
             ref, placed = self.appender.append(kind, data, logged)
             refs.append(ref)
             changes += placed
@@ -120,7 +122,7 @@ class StepWriter(GroupSink):
                 self.xa.apply(note)
         if group is not None:
             self.open_groups.pop(group, None)
-        return refs, self._log(changes, notes, gtid)
+        return refs, self._log(changes, notes, gtids)
 
     def _take_room(self, size: int) -> None:
         """Take the lock `ordered` once records of that size can be appended; the caller releases it."""
@@ -132,7 +134,7 @@ class StepWriter(GroupSink):
             raise
 
     @abstractmethod
-    def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtid: Gtid | None) -> int:
+    def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtids: tuple[Gtid, ...]) -> int:
         """Returns the LSN after it."""
 
     def _check_usable(self) -> None:

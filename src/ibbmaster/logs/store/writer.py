@@ -38,7 +38,7 @@ from ibbmaster.storage.ibb.page import CHECKSUM, DATA_SIZE, PAGE_SIZE
 from ibbmaster.storage.ibb.xa import Xid
 from .flusher import make_file
 from .redo_names import has_redo_log
-from .step_writer import LogSizes, Note, StepWriter
+from .step_writer import LogSizes, Note, Placer, StepWriter
 from .xa_table import XaTable, find_pending_xa
 
 BATCH_PAGES = 64  # 1 MiB
@@ -178,7 +178,7 @@ class BinlogWriter(StepWriter):
             self._next_lsn = end.header.start_lsn + self.appender.shape.size_pages * PAGE_SIZE
         if end is None:
             _, changes = self.appender.flush()  # so that the directory holds a log
-            self._log(changes, (), None)
+            self._log(changes, (), ())
             self.flush()
         self._make_file(self.appender.file_no + 1)
 
@@ -199,22 +199,19 @@ class BinlogWriter(StepWriter):
         fails, or failed before."""
         return write_whole_group(self, gtid, gtid_event, body).ref
 
-    def room(self) -> tuple[memoryview, int, int]:
-        """Pages in which a kernel may place commit records of known pairs, each at most `inline_size_max` long, and the
-        begin and end of the room in them. Raises StoreError: as `flush`."""
+    def place(self, placer: Placer) -> None:
+        """Append what a kernel places. Raises StoreError: as `flush`."""
         self._check_usable()
         appender = self.appender
         with self.changing:
             pages, start = self._pages.room(appender.page_no, appender.page_offset)
         first_no = appender.page_no - start // PAGE_SIZE
-        return pages, start, min(len(pages), (appender.plain_end - first_no) * PAGE_SIZE)
+        end, gtids = placer(pages, start, min(len(pages), (appender.plain_end - first_no) * PAGE_SIZE))
+        if gtids:
+            appender.continue_at(*self._pages.placed(end), gtids)
 
     def seal_with(self, seal: Seal) -> None:
         self._pages.seal = seal
-
-    def placed(self, end: int, gtids: Iterable[Gtid]) -> None:
-        """Take what was placed in `room` up to `end`; `gtids` are the last of each pair."""
-        self.appender.continue_at(*self._pages.placed(end), gtids)
 
     def flush(self) -> None:
         """Make every committed group durable. Raises StoreError: the disk fails, or failed before."""
@@ -243,7 +240,7 @@ class BinlogWriter(StepWriter):
     def append_prepare(self, group: GroupWriter, xid: Xid, engine_count: int, stream: OobStream | None) -> None:
         raise StoreError("a log that is written in bulk takes no prepared groups")
 
-    def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtid: Gtid | None) -> int:
+    def _log(self, changes: list[PageChange], notes: tuple[Note, ...], gtids: tuple[Gtid, ...]) -> int:
         for change in changes:
             if change.file_no != self._pages.file_no:
                 self._pages.write_out()

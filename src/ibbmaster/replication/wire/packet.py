@@ -40,6 +40,16 @@ class PacketReader:
     def is_between_payloads(self) -> bool:
         return not self._parts
 
+    @property
+    def unread(self) -> bytearray:
+        """What was received and not handed out, for owners that cut payloads themselves; see `pass_over`."""
+        return self._buffer
+
+    def pass_over(self, size: int, next_sequence: int) -> None:
+        """Forget the first bytes of `unread`, which are whole payloads."""
+        del self._buffer[:size]
+        self.next_sequence = next_sequence
+
     def begins_with(self, packet: bytes) -> bool:
         """Whether a whole packet follows the payloads handed out."""
         return not self._parts and self._buffer.startswith(packet)
