@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .api.following import Followed, follow
+    from .api.following import Followed, follow, follow_trio
     from .api.group import Change, Event, Group
     from .api.log import Log
     from .api.opening import create, open
@@ -53,13 +53,14 @@ __all__ = [
     "__version__",
     "create",
     "follow",
+    "follow_trio",
     "open",
     "serve",
     "serve_trio",
 ]
 
 _PLACES = {  # module -> names in it
-    "api.following": "Followed follow",
+    "api.following": "Followed follow follow_trio",
     "api.group": "Change Event Group",
     "api.log": "Log",
     "api.opening": "create open",

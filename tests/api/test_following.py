@@ -1,10 +1,13 @@
 """Following a primary by the front door: which sources there are, and what is refused."""
 
+import functools
+
 import pytest
+import trio
 
 import ibbmaster
 from ibbmaster.api.following import SourceOptions, hosts_of, primaries_of, server_id_of
-from ibbmaster.errors import BusyError, ConfigurationError, SourceError
+from ibbmaster.errors import BusyError, ConfigurationError, GtidOrderError, SourceError
 
 
 def shown(source, **options):
@@ -127,3 +130,56 @@ def test_verification_refuses_a_certificate_of_nobody_known(tmp_path):
         pytest.raises(SourceError, match=r"(?i)certificate"),
     ):
         ibbmaster.follow(served.dsn, tmp_path / "log", tls="verify")
+
+
+async def test_as_a_task_it_follows_until_it_is_cancelled_and_its_log_is_closed_and_whole(tmp_path):
+    with ibbmaster.create(tmp_path / "primary") as primary:
+        primary.append("0-1-1", "CREATE DATABASE shop")
+        with ibbmaster.serve(primary, password="x", tls="off") as served:
+            async with trio.open_nursery() as nursery:
+                follow = functools.partial(ibbmaster.follow_trio, served.dsn, tmp_path / "log", tls="off")
+                followed = await nursery.start(follow)
+                gtids = (str(group.gtid) for group in followed.log.groups(at_end=waiting(followed)))
+                assert await trio.to_thread.run_sync(next, gtids) == "0-1-1"
+                primary.append("0-1-2", "CREATE DATABASE other")
+                assert await trio.to_thread.run_sync(next, gtids) == "0-1-2"
+                nursery.cancel_scope.cancel()
+    assert followed.status.state == "ended"
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:  # nobody else has it
+        assert [str(group.gtid) for group in log] == ["0-1-1", "0-1-2"]
+        assert list(log.verify()) == []
+
+
+async def test_as_a_task_it_ends_with_what_is_logged_now_or_with_its_error(tmp_path):
+    with ibbmaster.create(tmp_path / "primary") as primary:
+        primary.append("0-1-1", "CREATE DATABASE shop")
+        with ibbmaster.serve(primary, password="x", tls="off") as served:
+            await ibbmaster.follow_trio(served.dsn, tmp_path / "log", tls="off", until_end=True)
+            with ibbmaster.open(tmp_path / "log") as log:
+                assert str(log.state) == "0-1-1"
+            with pytest.raises(SourceError, match="Access denied"):
+                await ibbmaster.follow_trio(f"mysql://repl:y@{served.host}:{served.port}", tmp_path / "log", tls="off")
+    with ibbmaster.open(tmp_path / "log", writable=True) as log:
+        assert str(log.state) == "0-1-1"
+
+
+def test_numbers_of_two_servers_may_cross_and_those_of_one_server_not_go_back(tmp_path):
+    """A log of a primary without gtid_strict_mode."""
+    logged = ["0-1-1", "0-1-7", "0-2-3", "0-1-8", "0-2-4"]
+    problem = "the primary sends 0-1-5, and this log has 0-1-8 already: a server that goes back in its numbers"
+    with (
+        ibbmaster.create(tmp_path / "primary", gtid_strict=False) as primary,
+        ibbmaster.serve(primary, password="x", tls="off") as served,
+    ):
+        for gtid in logged:  # the position is at each of them once
+            primary.append(gtid, "CREATE DATABASE shop")
+            with ibbmaster.follow(served.dsn, tmp_path / "log", tls="off", until_end=True) as followed:
+                followed.wait()
+        primary.append("0-1-5", "CREATE DATABASE back")
+        with pytest.raises(GtidOrderError, match=problem), ibbmaster.follow(served.dsn, tmp_path / "log") as followed:
+            followed.wait()
+    with ibbmaster.open(tmp_path / "log") as log:
+        assert [str(group.gtid) for group in log] == logged
+        assert str(log.position) == "0-2-4"
+        for number, gtid in enumerate(logged):
+            assert [str(group.gtid) for group in log.groups(after=gtid)] == logged[number + 1 :]

@@ -13,6 +13,15 @@ from lanes.primary import ibbmaster
 from lanes.replica import Replica
 
 import ibbmaster as package
+from ibbmaster.errors import SourceError
+from ibbmaster.logs.capture.client import (
+    PrimaryAddress,
+    begin_dump,
+    connected,
+    dumped,
+    receive,
+    stream_of,
+)
 from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary
 
 pytestmark = pytest.mark.interop
@@ -83,7 +92,7 @@ class Following:
 
 
 @contextlib.contextmanager
-def writing(server: Server) -> Iterator[list[int]]:
+def writing(server: Server, table: str = "shop.t") -> Iterator[list[int]]:
     """Insert rows one after the other meanwhile; those whose commit has returned are in the list."""
     committed: list[int] = []
     is_over = threading.Event()
@@ -94,7 +103,7 @@ def writing(server: Server) -> Iterator[list[int]]:
             number = 0
             while not is_over.is_set():
                 number += 1
-                cursor.execute("INSERT INTO shop.t VALUES (%s, %s)", (number, "x" * (number % 200)))
+                cursor.execute(f"INSERT INTO {table} VALUES (%s, %s)", (number, "x" * (number % 200)))
                 committed.append(number)
 
     thread = threading.Thread(target=write)
@@ -187,6 +196,75 @@ def test_after_a_failover_it_goes_on_with_the_new_primary_and_refuses_the_old_on
     assert "0-2-" in refused.stderr
     assert "0-1-" in refused.stderr
     assert follow_once(source_of(first, second), to).returncode == 0
+
+
+def test_of_two_primaries_that_write_in_one_domain_it_has_the_log_of_the_one_it_follows(
+    new_primary_of, new_replica, version, tmp_path, new_ibb_primary
+):
+    """Without gtid_strict_mode numbers of both cross; those of each server do not."""
+    first, second = (new_primary_of(number, "--gtid-strict-mode=0") for number in (1, 2))
+    first.sql("CREATE DATABASE shop")
+    first.sql(ROWS)
+    first.sql(ROWS.replace("shop.t", "shop.u"))
+    second.follow(first)
+    second.wait_for_gtid(first.sql("SELECT @@gtid_binlog_pos")[0][0])
+    first.follow(second)
+    to = tmp_path / "log"
+    following = Following(source_of(first), to)
+    with writing(first) as committed, writing(second, "shop.u") as others:
+        for _ in range(4):
+            before = len(committed), len(others)
+            while len(committed) < before[0] + 50 or len(others) < before[1] + 50:
+                first.sql("DO SLEEP(0.01)")
+            following.kill()
+            following.start()
+    second.wait_for_gtid(first.sql("SELECT @@gtid_binlog_pos")[0][0])
+    first.sql("STOP SLAVE")
+    following.stop()
+    assert follow_once(source_of(first), to).returncode == 0
+    expect_equal(to, first)
+    with package.open(to) as log:
+        numbers = [group.gtid.seq_no for group in log]
+    assert numbers != sorted(numbers), "numbers have not crossed"
+    replica = new_replica(version, "--gtid-strict-mode=0", "--slave-parallel-threads=4")
+    replica.follow(new_ibb_primary(to, "--tls", "off"))
+    replica.wait_for_gtid(first.sql("SELECT @@gtid_binlog_pos")[0][0])
+    assert replica.tables(["shop.t", "shop.u"]) == first.tables(["shop.t", "shop.u"])
+
+
+def dump_after(address: PrimaryAddress, position: str) -> None:
+    """Read to the end of what is logged after a position."""
+    with connected(address) as connection:
+        begin_dump(connection, address.server_id, package.GtidPosition.parse(position))
+        stream = stream_of(connection)
+        for _ in dumped(lambda: receive(stream)):
+            pass
+
+
+def test_a_server_that_goes_back_in_its_numbers_does_not_know_what_comes_next_and_is_left(new_primary_of, tmp_path):
+    server = new_primary_of(1, "--gtid-strict-mode=0")
+    server.sql("CREATE DATABASE shop")
+    server.sql(ROWS)
+    assert follow_once(source_of(server), tmp_path / "log").returncode == 0
+    with contextlib.closing(server.connect()) as connection, connection.cursor() as cursor:
+        for number in (7, 8, 4, 5):
+            cursor.execute(f"SET gtid_seq_no={number}")
+            cursor.execute(f"INSERT INTO shop.t VALUES ({number}, '')")
+    ended = follow_once(source_of(server), tmp_path / "log")
+    assert (ended.returncode, "before 0-1-5: numbers go back in its log" in ended.stderr) == (2, True)
+    following = Following(source_of(server), tmp_path / "log")
+    _, said = following.process.communicate(timeout=100)
+    assert following.process.returncode == 2
+    assert "the primary sends 0-1-4, and this log has 0-1-8 already" in said
+    with package.open(tmp_path / "log") as log:
+        assert [group.gtid.seq_no for group in log] == [1, 2, 7, 8]
+
+    address = PrimaryAddress(
+        host=server.host, port=server.port, user=USER, password=PASSWORD, uses_tls=False, server_id=99
+    )
+    denied = "is missing the GTID 0-1-4 requested by the slave"  # though it is logged: the first number from 4 on is 7
+    with pytest.raises(SourceError, match=denied):
+        dump_after(address, "0-1-4")
 
 
 def follow_until(to: Path, server: Server) -> None:

@@ -86,4 +86,8 @@ async def serve_as_a_task(path: str) -> None:
         primary: ibbmaster.RunningPrimary = await nursery.start(
             functools.partial(ibbmaster.serve_trio, path, password="x")
         )
+        followed: ibbmaster.Followed = await nursery.start(
+            functools.partial(ibbmaster.follow_trio, primary.dsn, path, until_end=True)
+        )
+        assert followed.state is not None
         primary.stop()

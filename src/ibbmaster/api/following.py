@@ -32,6 +32,8 @@ from .log_path import PathLike, log_path
 from .stores import Size, WritingOptions, new_store
 
 if TYPE_CHECKING:
+    import trio
+
     from .writing import WritableLog
 
 log = logging.getLogger(__name__)
@@ -54,6 +56,19 @@ class SourceOptions:
     server_id: int | None = None
     semi_sync: bool = False
     buffer_bytes: Size = BUFFER_BYTES
+
+
+class FollowOptions(WritingOptions, total=False):
+    """Those of `follow`."""
+
+    start: str
+    password: str
+    tls: Tls
+    ca: str | None
+    server_id: int | None
+    semi_sync: bool
+    until_end: bool
+    buffer_bytes: Size
 
 
 def primaries_of(source: str, options: SourceOptions, server_id: int) -> list[PrimaryAddress]:
@@ -159,14 +174,18 @@ class Followed:
         self._follower.stop()
         self.wait()
 
+    def close(self) -> None:
+        """Stop, and close `log`, also after an error. Raises as `wait`."""
+        with self._stack:
+            self.stop()
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with self._stack:
-            self.stop()
+        self.close()
 
 
 def follow(
@@ -211,6 +230,32 @@ def follow(
     return follow_with(source, to, given, options, until_end=until_end)
 
 
+async def follow_trio(
+    source: str,
+    to: PathLike,
+    *,
+    task_status: trio.TaskStatus[Followed] | None = None,
+    **options: Unpack[FollowOptions],
+) -> None:
+    """`follow` as a task of trio, until it has ended, is stopped or cancelled; then the log is closed, and has every
+    group that was stored.
+
+    `await nursery.start(ibbmaster.follow_trio, source, to)` gives the `Followed` once a primary has been asked. Raises
+    as `follow` and `Followed.wait`.
+    """
+    import trio
+
+    followed = await trio.to_thread.run_sync(functools.partial(follow, source, to, **options))
+    try:
+        if task_status is not None:
+            task_status.started(followed)
+        limiter = trio.CapacityLimiter(1)  # it holds a thread for all the time
+        await trio.to_thread.run_sync(followed.wait, abandon_on_cancel=True, limiter=limiter)
+    finally:
+        with trio.CancelScope(shield=True):
+            await trio.to_thread.run_sync(followed.close)
+
+
 def follow_with(
     source: str,
     to: PathLike,
@@ -230,7 +275,8 @@ def follow_with(
     primaries = primaries_of(source, given, server_id)
     is_new = not where.is_dir() or not holds_log(RealDisk(where))
     state = first_state(primaries, given.start) if is_new else GtidState()
-    store = new_store(where, options, state, exist_ok=True)
+    # A primary without gtid_strict_mode may go back in a domain; the follower looks at the order of each server.
+    store = new_store(where, {"gtid_strict": False, **options}, state, exist_ok=True)
     try:
         follower = PrimaryFollower(
             primaries,

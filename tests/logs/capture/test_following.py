@@ -132,8 +132,10 @@ def follow_with_failures(monkeypatch, follower_of, primary, log, failing, error)
 
 @pytest.mark.parametrize("error", [None, ConnectionResetError("cut"), TimeoutError("slow")], ids=repr)
 def test_whichever_read_of_the_socket_fails_no_group_is_lost_or_twice(
-    monkeypatch, follower_of, primary, logged, tmp_path, error, record_property
+    monkeypatch, follower_of, path, primary, logged, tmp_path, error, record_property
 ):
+    if path == "reference" and error is not None:
+        pytest.skip("as with kernels: the same thread receives")
     wanted = content(logged)
     with new_log(tmp_path) as log:
         count = follow_with_failures(monkeypatch, follower_of, primary, log, 0, error)

@@ -20,13 +20,14 @@ from ibbmaster.replication.event.gtid_event import decode_gtid
 from ibbmaster.replication.event.header import (
     CHECKSUM_SIZE,
     EVENT_HEADER_SIZE,
+    TYPE_OFFSET,
     EventHeader,
     decode_event_header,
     has_valid_checksum,
     without_checksum,
 )
 from ibbmaster.replication.event.types import EventFlag, EventType
-from ibbmaster.replication.wire.packet import EVENT_STATUS, SEQUENCE_MASK, PacketReader
+from ibbmaster.replication.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, SEQUENCE_MASK, PacketReader
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import address
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 COM_BINLOG_DUMP = 0x12
 ERROR, SEMI_SYNC_MAGIC = b"\xff", b"\xef"
+TYPE_AT = PACKET_HEADER_SIZE + len(EVENT_STATUS) + TYPE_OFFSET  # in a packet
 PAYLOAD_MAX = (1 << 30) + 1024  # an event of the longest packet that a server allows
 RECEIVED_MAX = 1 << 18  # bytes in one read
 DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
@@ -273,6 +275,9 @@ class PacketWindow:
         self.checksum_size = checksum_size
         self.packet_no = SEQUENCE_MASK + 1 + reader.next_sequence
         self._receive = receive
+
+    def may_begin_group(self) -> bool:
+        return len(self.block) <= TYPE_AT or self.block[TYPE_AT] == EventType.GTID
 
     def extend(self) -> bool:
         """Wait for more bytes."""

@@ -214,8 +214,12 @@ class PrimaryFollower:
             )
             log.info("following %s after %s", primary, ours.position() or "nothing")
             self._note(state="following", primary=str(primary), connections=self.status.connections + 1)
-            self._transfer(connection, {"has_heads": has_heads, "has_checksums": has_checksums})
-        return end is not None and not theirs.domains_beyond(self._store.state().position())
+            before = self.status.groups
+            is_over = self._transfer(connection, {"has_heads": has_heads, "has_checksums": has_checksums})
+        is_reached = end is not None and not theirs.domains_beyond(self._store.state().position())
+        if is_over and end is not None and not is_reached and self.status.groups == before:
+            raise RefusedSourceError(f"{primary}: it ends the stream before {end}: numbers go back in its log")
+        return is_reached
 
     def _begin_semi_sync(self, primary: PrimaryAddress, connection: pymysql.Connection[Any]) -> bool:
         with connection.cursor() as cursor:
@@ -228,8 +232,9 @@ class PrimaryFollower:
             cursor.execute("SET @rpl_semi_sync_slave=1")
             return True
 
-    def _transfer(self, connection: pymysql.Connection[Any], dump: dict[str, bool]) -> None:
-        """Receive bytes, and store their groups in another thread; returns when all that came is stored."""
+    def _transfer(self, connection: pymysql.Connection[Any], dump: dict[str, bool]) -> bool:
+        """Receive bytes, and store their groups in another thread; returns when all that came is stored, and whether
+        the primary has ended the dump."""
         pipe = BytePipe(self._buffer_bytes // 2)  # as much again is being stored
         problems: list[BaseException] = []
         is_over = False
@@ -262,6 +267,7 @@ class PrimaryFollower:
             self._acknowledgements.clear()
             if problems:
                 raise problems[0]
+        return is_over
 
     def _receive(self, connection: pymysql.Connection[Any], pipe: BytePipe) -> None:
         """Until it is to end, or the other thread has ended; meanwhile acknowledge what is durable: a TLS stream is for

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from ibbmaster.errors import StoreError
+from ibbmaster.errors import GtidOrderError, StoreError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.replication.event.control import decode_rotate
 from ibbmaster.replication.event.gtid_event import GTID_EVENT_SIZE_MIN, decode_gtid
@@ -31,6 +31,8 @@ NO_POS = bytes(LOG_POS_SIZE)  # places in files of the primary say nothing here
 class GroupStore(Protocol):
     """The log that follows, see `BinlogStore`."""
 
+    @property
+    def current_state(self) -> GtidState: ...
     def state(self) -> GtidState: ...
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Any: ...
     def group_commit_ordered(self, last: Any) -> None: ...
@@ -65,6 +67,18 @@ class Stored(NamedTuple):
 
 class EndedError(Exception):
     """Nothing more comes."""
+
+
+def expect_newer(state: GtidState, gtid: Gtid) -> None:
+    """Raises GtidOrderError: a server has gone back in its numbers. Then a position does not say what comes after it:
+    the primary itself goes on after the first number that is as high. Numbers of several servers in a domain may
+    cross."""
+    last = state.seq_no(gtid.domain_id, gtid.server_id)
+    if last is not None and gtid.seq_no <= last:
+        raise GtidOrderError(
+            f"the primary sends {gtid}, and this log has {gtid.domain_id}-{gtid.server_id}-{last} already: a server "
+            "that goes back in its numbers (gtid_strict_mode=OFF) cannot be followed exactly; nothing was logged"
+        )
 
 
 class DumpStorer:
@@ -103,6 +117,7 @@ class DumpStorer:
             for group in groups_of(events()):
                 assert group.gtid is not None
                 self._is_inside = True
+                expect_newer(self._store.current_state, group.gtid)
                 ticket = self._store.write_direct_ordered(group.gtid, group.gtid_event, group.body)
                 self._is_inside = False
                 position, is_wanted = last
@@ -127,7 +142,7 @@ class DumpStorer:
         return data
 
     def _take(self, window: PacketWindow) -> bool:
-        if self._is_inside or self._bulk is None:
+        if self._is_inside or self._bulk is None or not window.may_begin_group():
             return False
         before = self._bulk.group_count
         try:
