@@ -55,21 +55,6 @@ def test_the_time_a_stream_opens_with_may_be_chosen(tmp_path, options, expected)
     assert read_options(args).primary.profile.opening_timestamp is expected
 
 
-def test_verbose_is_about_our_own_log_lines_and_no_others():
-    program = (
-        "import logging, sys, argparse\n"
-        "from ibbmaster.commands.cli.serve import begin_log\n"
-        "begin_log(is_verbose=True)\n"
-        "logging.getLogger('ibbmaster.primary.server.connection').debug('a statement')\n"
-        "logging.getLogger('trio.other').debug('a dump of bytecode')\n"
-        "logging.getLogger('trio').info('told')\n"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "a statement" in done.stderr
-    assert "told" in done.stderr
-    assert "bytecode" not in done.stderr
-
-
 def test_options_make_a_primary(tmp_path):
     args = parse_arguments(["serve", str(tmp_path), "--listen", ":0", "--tls", "off", "--user", "u"])
     options = read_options(args).primary
@@ -246,8 +231,10 @@ def test_what_is_logged_is_text_and_has_addresses_as_they_are_written(tmp_path):
         process.send_signal(signal.SIGTERM)
         logged = process.stderr.read()
         assert process.wait(60) == 0
-    assert "connection 1 of cdc@::1: SELECT 'it''s', 'ü\\u0009'\n" in logged
-    assert re.search(r"SIGTERM: serving ends, and \d connections with it\n", logged)
+    utc = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+    assert re.search(rf"{utc} DEBUG connection 1 of cdc@\[::1\]:\d+: SELECT 'it''s', 'ü\\u0009'\n", logged)
+    assert re.search(rf"{utc} INFO ibbmaster {ibbmaster.__version__} serves .* on \[::1\]:{serving[1]}\n", logged)
+    assert re.search(rf"{utc} INFO SIGTERM: serving ends, and \d connections with it\n{utc} INFO stopped\n$", logged)
     assert "b'" not in logged
 
 

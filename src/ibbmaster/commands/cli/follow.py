@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import signal
 import sys
 from typing import Any
@@ -13,12 +14,14 @@ from ibbmaster.api.stores import WritingOptions
 from .credentials import source_options
 from .log_lines import begin_log
 
+log = logging.getLogger(__name__)
+
 LOOK_S = 0.5  # at signals, and at how far it is
 
 
 def run(args: argparse.Namespace) -> int:
     """Follow until SIGINT or SIGTERM, or up to the end."""
-    begin_log(is_verbose=False)
+    begin_log(is_verbose=False, as_json=args.log_format == "json")
     ended: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: ended.append(number))
@@ -27,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
         _tell(args, followed, "following")
         while not followed.wait(LOOK_S):
             if ended:
+                log.info("%s: following ends", signal.Signals(ended[0]).name)
                 followed.stop()
             elif sys.stderr.isatty():
                 status = followed.status
@@ -34,6 +38,7 @@ def run(args: argparse.Namespace) -> int:
         if sys.stderr.isatty():
             print(file=sys.stderr)
         _tell(args, followed, "ended")
+    log.info("stopped")
     return 0
 
 

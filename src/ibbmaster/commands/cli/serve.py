@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         return _run_scenario(args)
     options = read_options(args)
 
-    begin_log(is_verbose=args.verbose)
+    begin_log(is_verbose=args.verbose, as_json=args.log_format == "json")
     allow_open_files(args.max_connections)
     tell = functools.partial(announce, as_json=args.json)
     with open_log(args, is_played=is_played) as opened:
@@ -57,6 +57,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=StatusCall(tell))
             trio.run(functools.partial(serve, read_again=lambda: read_options(args)))
+    log.info("stopped")
     return 0
 
 
@@ -65,7 +66,7 @@ def _run_scenario(args: argparse.Namespace) -> int:
     from ibbmaster.testkit.control import ControlSocket
     from ibbmaster.testkit.scenario import read_scenario
 
-    begin_log(is_verbose=args.verbose)
+    begin_log(is_verbose=args.verbose, as_json=args.log_format == "json")
     allow_open_files(args.max_connections)
     scenario = read_scenario(args.scenario)
     if args.at_once:
@@ -160,12 +161,14 @@ def parse_listen(text: str) -> tuple[str, int]:
 def announce(primary: RunningPrimary, *, as_json: bool) -> None:
     """Print the primary's address, and what to type on a replica."""
     host, port, options = primary.host, primary.port, primary.options
+    where = address(host, port)
+    log.info("ibbmaster %s serves %s on %s", ibbmaster.__version__, primary.log.path, where)
     if as_json:
         print(json.dumps({"host": host, "port": port, "server_id": options.server_id}), flush=True)
         return
     tls = "off" if options.certificate is None else "self-signed" if options.certificate.is_automatic else "on"
     how = f"(profile {options.profile.name}, TLS {tls})"
-    print(f"serving {primary.log.path} on {address(host, port)} {how}", flush=True)
+    print(f"serving {primary.log.path} on {where} {how}", flush=True)
     if sys.stdout.isatty():
         print(
             f"on the replica: CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, "

@@ -149,7 +149,14 @@ class ConnectedClient:
         self._socket = socket
 
     def __str__(self) -> str:
-        return f"connection {self.session.connection_id} of {self.session.user}@{self.session.host}"
+        return f"connection {self.session.connection_id} of {self.session.user}@{self.session.peer}"
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """What a JSON line of the log has of it."""
+        session = self.session
+        found = {"connection": session.connection_id, "user": session.user, "client": session.peer}
+        return found if session.dump_server_id is None else {**found, "server_id": session.dump_server_id}
 
     def close(self) -> None:
         self.memory.close()

@@ -56,9 +56,8 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
     await _run_dump(client, opened)
     dump = opened.dump
     if dump.error is not None:
-        name = str(client)  # a kept log shall not keep the connection
         session.reason = f"its dump ended: {dump.error}"
-        log.warning("%s (server id %d) ended: %s", name, command.server_id, dump.error)
+        log.warning("%s (server id %d) ended: %s", client, command.server_id, dump.error)
 
 
 async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:

@@ -81,7 +81,7 @@ async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> 
         return False
     if isinstance(login, LoginFailed):
         session.reason = f"its login was refused: {login.reason}"
-        log.info("login of %r from %s refused: %s", login.user, session.host, login.reason)
+        log.warning("%s: login refused: %s", client, login.reason)
         await trio.sleep(delay_s)
         await client.flush()
         return False

@@ -120,7 +120,7 @@ class Primary:
         try:
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_SIZE)
             stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-            host = stream.socket.getpeername()[0]
+            host, port = stream.socket.getpeername()[:2]
         except OSError as error:
             log.info("a client was gone before it was greeted: %s", error)
             await trio.aclose_forcefully(stream)
@@ -128,13 +128,13 @@ class Primary:
         if len(self.registry) >= self.options.connections_max and not self.registry.make_room():
             await refuse_connection(stream)
             return
-        session = self.registry.open(host, time.monotonic())
+        session = self.registry.open(host, time.monotonic(), port)
         session.socket = stream.socket
         try:
             with session.scope:
                 await serve_connection(stream, session, self._parts)
         except Exception:
-            log.exception("connection %d from %s failed", session.connection_id, host)
+            log.exception("connection %d from %s failed", session.connection_id, session.peer)
         finally:
             self.registry.close(session)
 

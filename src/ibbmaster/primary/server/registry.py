@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import trio
 
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.storage.codec.printable import address
 from ibbmaster.work import BreakReason, Work
 from .login_guard import address_key
 
@@ -24,6 +25,7 @@ class Session:
     connection_id: int
     host: str
     since: float  # on the monotonic clock
+    port: int = 0  # of the client
     user: str = "unauthenticated user"
     is_in: bool = False
     is_admin: bool = False  # it may end the connections of others
@@ -40,6 +42,10 @@ class Session:
     work: Work | None = None
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
+
+    @property
+    def peer(self) -> str:
+        return address(self.host, self.port)
 
     def note(self, command: str, state: str, now: float) -> None:
         self.command, self.state, self.since = command, state, now
@@ -65,9 +71,9 @@ class Registry:
         self._last_id = 0
         self.dropped = 0  # connections ended before a login, for lack of room
 
-    def open(self, host: str, now: float) -> Session:
+    def open(self, host: str, now: float, port: int = 0) -> Session:
         self._last_id += 1
-        session = Session(connection_id=self._last_id, host=host, since=now)
+        session = Session(connection_id=self._last_id, host=host, since=now, port=port)
         self._sessions[session.connection_id] = session
         return session
 

@@ -41,6 +41,11 @@ class DumpError(IbbMasterError):
         return f"error {self.code} ({self.text}): {self.explanation}"
 
     @property
+    def log_fields(self) -> dict[str, object]:
+        """What a JSON line of the log has of it."""
+        return {"error": self.code, "reason": self.explanation}
+
+    @property
     def err(self) -> Err:
         return Err(code=self.code, sqlstate=self.sqlstate, text=self.text + _in_brackets(self.advice))
 
