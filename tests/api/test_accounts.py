@@ -1,9 +1,18 @@
+import os
+
 import pytest
 
 import ibbmaster
 from ibbmaster.api.accounts import first_line, read_accounts, read_sections
 from ibbmaster.api.serving import check_options
 from ibbmaster.primary.dialogue.privileges import PRIVILEGES, READING
+
+
+@pytest.fixture(autouse=True)
+def _files_are_private():
+    before = os.umask(0o077)
+    yield
+    os.umask(before)
 
 
 def test_an_account_has_what_it_is_granted_and_others_come_from_a_file(tmp_path):
@@ -46,6 +55,18 @@ def test_the_first_account_is_not_in_the_file_too(tmp_path):
 def test_accounts_may_be_made_to_need_tls(tmp_path):
     (tmp_path / "accounts").write_text("[a]\npassword=x\n")
     assert [account.requires_tls for account, _ in read_accounts(tmp_path / "accounts", requires_tls=True)] == [True]
+
+
+@pytest.mark.parametrize("content", ["[a]\npassword=x\n", "[a]\npassword-file={}/secret\n"])
+def test_a_password_that_every_user_of_the_machine_may_read_is_refused(tmp_path, content):
+    for name, text in {"secret": "x", "accounts": content.format(tmp_path)}.items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o644)
+    with pytest.raises(ibbmaster.ConfigurationError, match=r"has a password, and every user .*: `chmod o= "):
+        read_accounts(tmp_path / "accounts", requires_tls=False)
+    for name in ("secret", "accounts"):
+        (tmp_path / name).chmod(0o640)
+    assert read_accounts(tmp_path / "accounts", requires_tls=False)
 
 
 def test_a_secret_is_the_first_line_of_its_file(tmp_path):

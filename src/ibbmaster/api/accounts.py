@@ -2,6 +2,8 @@
 
 import configparser
 import difflib
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -21,7 +23,9 @@ def read_accounts(path: Path, *, requires_tls: bool) -> list[tuple[Account, froz
         expect_keys(section, KEYS, f"{path}, account {name!r}")
         password = section.get("password") or ""
         if (file_name := section.get("password-file")) is not None:
-            password = first_line(Path(file_name))
+            password = private_line(Path(file_name))
+        elif password:
+            expect_private(path)
         if not password:
             raise ConfigurationError(f"{path}, account {name!r}: expected a password or a password-file")
         account = make_account(name, password, plugin=section.get("auth") or "native", requires_tls=requires_tls)
@@ -33,13 +37,20 @@ def read_accounts(path: Path, *, requires_tls: bool) -> list[tuple[Account, froz
 
 def first_line(path: Path) -> str:
     """Of a file that holds a secret. Raises ConfigurationError: it cannot be read."""
-    return _read(path).split("\n", 1)[0].removesuffix("\r")
+    return small_text(path).split("\n", 1)[0].removesuffix("\r")
+
+
+def private_line(path: Path) -> str:
+    """As `first_line`. Raises ConfigurationError: others may read it, too."""
+    line = first_line(path)
+    expect_private(path)
+    return line
 
 
 def read_sections(path: Path) -> dict[str, dict[str, str | None]]:
     """A my.cnf-style file. Raises ConfigurationError: it cannot be read, or is no such file."""
     parser = configparser.ConfigParser(allow_no_value=True, interpolation=None, strict=False, comment_prefixes="#;")
-    text = "\n".join(line for line in _read(path).splitlines() if not line.lstrip().startswith("!"))
+    text = "\n".join(line for line in small_text(path).splitlines() if not line.lstrip().startswith("!"))
     try:
         parser.read_string(text, source=str(path))
     except configparser.Error as error:
@@ -57,9 +68,23 @@ def expect_keys(section: Mapping[str, str | None], known: Sequence[str], where: 
         return
     if section[unknown[0]] is None:  # it may be a secret
         raise ConfigurationError(f"{where}: a line without a value, expected KEY=VALUE with {', '.join(known)}")
-    nearest = difflib.get_close_matches(unknown[0], known, 1)
-    hint = f" (did you mean {nearest[0]!r}?)" if nearest else ""
-    raise ConfigurationError(f"{where}: {unknown[0]!r} is none of {', '.join(known)}{hint}")
+    raise ConfigurationError(f"{where}: {unknown[0]!r} is none of {', '.join(known)}{did_you_mean(unknown[0], known)}")
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """A hint at the nearest known word; empty if none is near."""
+    nearest = difflib.get_close_matches(word, known, 1)
+    return f" (did you mean {nearest[0]!r}?)" if nearest else ""
+
+
+def expect_private(path: Path) -> None:
+    """Of a file with a secret, as `ssh` does of keys. Raises ConfigurationError: it is ours, and every user of this
+    machine may read or write it."""
+    status = path.stat()
+    is_ours = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
+    if is_ours and status.st_mode & (stat.S_IROTH | stat.S_IWOTH):
+        text = f"{path} has a password, and every user of this machine may read it: `chmod o= {path}`"
+        raise ConfigurationError(text)
 
 
 def _unquoted(value: str | None) -> str | None:
@@ -68,12 +93,13 @@ def _unquoted(value: str | None) -> str | None:
     return value
 
 
-def _read(path: Path) -> str:
+def small_text(path: Path) -> str:
+    """Of a file that a person wrote. Raises ConfigurationError: it cannot be read."""
     try:
         with path.open("rb") as file:
             data = file.read(FILE_SIZE_MAX + 1)
         if len(data) > FILE_SIZE_MAX:
-            raise ConfigurationError(f"{path} is larger than {FILE_SIZE_MAX} bytes: no file of credentials")
+            raise ConfigurationError(f"{path} is larger than {FILE_SIZE_MAX} bytes: it is another file")
         return data.decode()
     except OSError as error:
         raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error

@@ -262,7 +262,8 @@ async def run_primary(
     task_status: trio.TaskStatus[RunningPrimary] = trio.TASK_STATUS_IGNORED,
     read_again: Callable[[], CheckedOptions] | None = None,
 ) -> None:
-    """`serve_trio` with options that are checked; at SIGHUP accounts and certificate become those of `read_again`."""
+    """`serve_trio` with options that are checked; at SIGHUP accounts, certificate and limits become those
+    of `read_again`."""
     with contextlib.ExitStack() as stack:
         whole = log if isinstance(log, Log) else stack.enter_context(opening.open(log))
         opened = await trio.to_thread.run_sync(staged_log, whole, checked.stages)

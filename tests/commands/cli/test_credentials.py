@@ -19,6 +19,8 @@ def test_secrets_come_from_options_files_environment_and_my_cnf_in_that_order(tm
     cnf.write_text("!include x\n[client]\nuser=no\n[ibbmaster]\nuser = 'cnf user'\npassword=\"from my.cnf\"\n")
     plain = {"IBBMASTER_PASSWORD": "from the environment"}
     file = {"IBBMASTER_PASSWORD_FILE": str(tmp_path / "other"), **plain}
+    for path in (tmp_path / "password", cnf):
+        path.chmod(0o600)
     in_cnf = ["--defaults-file", str(cnf)]
     assert account_of([], {}) == ("repl", "")
     assert account_of(in_cnf, {}) == ("cnf user", "from my.cnf")
@@ -26,6 +28,15 @@ def test_secrets_come_from_options_files_environment_and_my_cnf_in_that_order(tm
     assert account_of(in_cnf, file) == ("cnf user", "from the other file")
     assert account_of([*in_cnf, "--password-file", str(tmp_path / "password")], file)[1] == "from the file"
     assert account_of([*in_cnf, "--password", "given", "--user", "me"], file) == ("me", "given")
+
+
+def test_a_my_cnf_with_a_password_is_refused_if_every_user_may_read_it(tmp_path):
+    (tmp_path / "my.cnf").write_text("[ibbmaster]\npassword = secret\n")
+    (tmp_path / "my.cnf").chmod(0o644)
+    with pytest.raises(ConfigurationError, match="has a password, and every user"):
+        account_of(["--defaults-file", str(tmp_path / "my.cnf")], {})
+    (tmp_path / "my.cnf").write_text("[ibbmaster]\nuser = me\n")
+    assert account_of(["--defaults-file", str(tmp_path / "my.cnf")], {}) == ("me", "")
 
 
 BAD = {

@@ -33,6 +33,7 @@ def follow(*arguments, **environment):
 def test_it_ends_with_what_the_primary_has_logged_and_goes_on_later(primary, tmp_path):
     source = f"mysql://repl@{primary.host}:{primary.port}"
     (tmp_path / "password").write_text("x\n")
+    (tmp_path / "password").chmod(0o600)
     first = follow(source, "--to", tmp_path / "log", "--until-end", "--source-password-file", tmp_path / "password")
     assert (first.returncode, first.stdout) == (
         0,

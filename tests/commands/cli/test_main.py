@@ -55,6 +55,7 @@ def test_what_cannot_be_done_is_one_line_and_leaves_nothing(run, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     (tmp_path / "full").mkdir()
     (tmp_path / "full/file").write_text("[repl]\npassword=x\n")
+    (tmp_path / "full/file").chmod(0o600)
     fixtures = str(Path(__file__).parents[3] / "fixtures")
     arguments, message = json.loads(json.dumps(REFUSED[refused]).replace("FIXTURES", fixtures))
     code, out, err = run(*arguments)

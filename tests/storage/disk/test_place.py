@@ -97,6 +97,7 @@ def test_python_reads_the_same_of_both(copied):
 def test_a_replica_is_sent_the_same_of_both(copied, run, tmp_path):
     directory, url = copied
     (tmp_path / "password").write_text("x")
+    (tmp_path / "password").chmod(0o600)
     account = ("--password-file", tmp_path / "password")
     with ibbmaster.serve(url, password="x") as primary:
         code, out, err = run("diff", directory, f"{primary.host}:{primary.port}", "--user", primary.user, *account)

@@ -1,15 +1,17 @@
 """Where a command finds user and password.
 
-The first wins: the option, the `…_FILE` variable, the plain variable, section `[ibbmaster]` of a my.cnf-style file.
+The first wins: the option, the `…_FILE` variable, the plain variable, the file of `--config`, section `[ibbmaster]` of
+a my.cnf-style file. A file with a password is refused if every user of the machine may read it; only those that a
+variable names may have any mode, as secrets are mounted so in containers.
 """
 
 import argparse
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ibbmaster.api.accounts import expect_keys, first_line, read_sections
+from ibbmaster.api.accounts import expect_keys, expect_private, first_line, private_line, read_sections
 from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -38,11 +40,16 @@ def add_arguments(parser: argparse._ActionsContainer) -> None:
 def find_account(args: argparse.Namespace, environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
     """User and password; `repl` and no password otherwise. Raises ConfigurationError: a named file is unreadable."""
     section = _read_section(args.defaults_file) if args.defaults_file else {}
-    user = _first(args.user, _from_environment(environment, USER_VARIABLE), section.get("user"), "repl")
+    file = _configured(args)
+    user = _first(
+        args.user, _from_environment(environment, USER_VARIABLE), file.get("user"), section.get("user"), "repl"
+    )
     password = _first(
         args.password,
-        first_line(args.password_file) if args.password_file else None,
+        private_line(args.password_file) if args.password_file else None,
         _from_environment(environment, PASSWORD_VARIABLE),
+        file.get("password"),
+        private_line(file["password-file"]) if "password-file" in file else None,
         section.get("password"),
         "",
     )
@@ -51,9 +58,11 @@ def find_account(args: argparse.Namespace, environment: Mapping[str, str] = os.e
 
 def source_options(args: argparse.Namespace) -> "SourceOptions":
     """How to follow, as flags say. Raises ConfigurationError: the file with the password cannot be read."""
+    file = _configured(args)
     password = _first(
-        first_line(args.source_password_file) if args.source_password_file else None,
+        private_line(args.source_password_file) if args.source_password_file else None,
         _from_environment(os.environ, SOURCE_VARIABLE),
+        private_line(file["source-password-file"]) if "source-password-file" in file else None,
         "",
     )
     from ibbmaster.api.following import SourceOptions
@@ -67,6 +76,11 @@ def source_options(args: argparse.Namespace) -> "SourceOptions":
         semi_sync=args.semi_sync,
         buffer_bytes=args.buffer,
     )
+
+
+def _configured(args: argparse.Namespace) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = getattr(args, "configured", {})
+    return found
 
 
 def _first(*candidates: str | None) -> str:
@@ -84,4 +98,6 @@ def _read_section(path: Path) -> Mapping[str, str | None]:
     if SECTION not in sections:
         raise ConfigurationError(f"{path} has no section [{SECTION}]")
     expect_keys(sections[SECTION], ("user", "password"), f"{path}, section [{SECTION}]")
+    if sections[SECTION].get("password"):
+        expect_private(path)
     return sections[SECTION]

@@ -9,10 +9,12 @@ import signal
 import sys
 from typing import Any
 
-from ibbmaster.api.following import Followed, follow_with, hosts_of
-from ibbmaster.api.stores import WritingOptions
+from ibbmaster.api.following import Followed, follow_with, hosts_of, primaries_of
+from ibbmaster.api.stores import WritingOptions, store_options
+from ibbmaster.errors import ConfigurationError
 from .credentials import source_options
 from .log_lines import begin_log
+from .serve import read_again
 
 log = logging.getLogger(__name__)
 
@@ -22,15 +24,23 @@ LOOK_S = 0.5  # at signals, and at how far it is
 def run(args: argparse.Namespace) -> int:
     """Follow until SIGINT or SIGTERM, or up to the end."""
     begin_log(is_verbose=False, as_json=args.log_format == "json")
-    ended: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _: ended.append(number))
     options = WritingOptions(expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=0)
+    if args.check_config:
+        store_options(options)
+        primaries_of(args.source, source_options(args), 1)
+        print("OK")
+        return 0
+    heard: list[int] = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: heard.append(number))
     with follow_with(args.source, args.to, source_options(args), options, until_end=args.until_end) as followed:
         _tell(args, followed, "following")
         while not followed.wait(LOOK_S):
-            if ended:
-                log.info("%s: following ends", signal.Signals(ended[0]).name)
+            signalled = heard.pop(0) if heard else None
+            if signalled == signal.SIGHUP:
+                _read_again(args)
+            elif signalled is not None:
+                log.info("%s: following ends", signal.Signals(signalled).name)
                 followed.stop()
             elif sys.stderr.isatty():
                 status = followed.status
@@ -40,6 +50,13 @@ def run(args: argparse.Namespace) -> int:
         _tell(args, followed, "ended")
     log.info("stopped")
     return 0
+
+
+def _read_again(args: argparse.Namespace) -> None:
+    try:
+        read_again(args)
+    except ConfigurationError as error:
+        log.warning("SIGHUP: options stay as they are: %s", error)
 
 
 def _tell(args: argparse.Namespace, followed: Followed, what: str) -> None:

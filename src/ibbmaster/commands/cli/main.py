@@ -14,7 +14,7 @@ import ibbmaster
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.extras import needed_for
 from ibbmaster.facts import rows_of
-from .options import ALIASES, add_command, add_options
+from .options import ALIASES, add_command, add_options, configured_commands
 
 PLUGINS = "ibbmaster.commands"
 GC_THRESHOLDS = (50_000, 20, 50)  # modules and a thousand waiting replicas are no garbage
@@ -38,8 +38,9 @@ class _CommandsFormatter(argparse.HelpFormatter):
             self._action_max_length = max(self._action_max_length, width)
 
 
-def build_parser(command: str, *, is_whole: bool = False) -> argparse.ArgumentParser:
-    """The parser of a command; without one of that name, of all commands' names; or the whole one."""
+def build_parser(command: str, given: Sequence[str] = (), *, is_whole: bool = False) -> argparse.ArgumentParser:
+    """The parser of a command, with the defaults that a configuration named in `given` has; without a command of that
+    name, the parser of all commands' names, or the whole one. Raises ConfigurationError: the configuration has a mistake."""
     parser = argparse.ArgumentParser(
         prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
     )
@@ -59,6 +60,10 @@ def build_parser(command: str, *, is_whole: bool = False) -> argparse.ArgumentPa
             if is_whole or name == command:
                 added.set_defaults(run=functools.partial(_run, modules[name]))
                 _fill(added, name, package)
+        if name == command and name in configured_commands():
+            from .configuration import configure
+
+            configure(added, name, given)
     _know_themselves(parser)
     return parser
 
@@ -90,7 +95,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     for command, instead in rows_of(__package__, "gone"):
         if words[: command.count(" ") + 1] == command.split():
             raise ConfigurationError(f"`ibbmaster {command}` was removed: {instead}")
-    args, unknown = build_parser("".join(words[:1])).parse_known_args(given)
+    args, unknown = build_parser("".join(words[:1]), given).parse_known_args(given)
     if unknown:
         args.command.error(f"unrecognized arguments: {' '.join(unknown)}")
     return args

@@ -25,6 +25,11 @@ ONE_OF = "one of"  # as a heading: exactly one of these options has to be given
 _KIND = re.compile(r"(?P<type>[^ ?*+!]+)(?P<again> again)?(?P<nargs>[?*+]?)(?P<is_needed>!?)")
 
 
+def configured_commands() -> list[str]:
+    """Those that have a section in a configuration file."""
+    return [name for name, _, words, *_ in rows_of(__package__, "options") if words == "@run"]
+
+
 def add_command(subparsers: Subparsers, name: str, package: str = __package__) -> argparse.ArgumentParser:
     [(_, text, description)] = [row for row in rows_of(package, "commands") if row[0] == name]
     aliases = [alias for alias, command in ALIASES.items() if command == name]

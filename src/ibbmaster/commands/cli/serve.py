@@ -16,6 +16,7 @@ from typing import Any
 import trio
 
 import ibbmaster
+from ibbmaster.api.following import primaries_of
 from ibbmaster.api.log import Log
 from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, check_options, run_primary
 from ibbmaster.api.serving_options import ServingOptions, default_options
@@ -30,6 +31,10 @@ log = logging.getLogger(__name__)
 
 DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
 
+#: Options that SIGHUP changes, besides those of the account.
+READ_AGAIN = {"accounts", "auth", "grant", "tls_cert", "tls_key"}
+READ_AGAIN |= {"max_connections", "max_statement_time", "log_format", "verbose"}
+
 OTHER_FILES = 512  # binlog files, blocks in the cache, and what a process needs
 
 
@@ -40,9 +45,11 @@ def run(args: argparse.Namespace) -> int:
     if args.at_once and args.scenario is None:
         raise ConfigurationError("--at-once is about the times of a --scenario")
     is_played = args.word == "replay" or args.pace is not None or args.loop != 1 or args.start_when_connected
+    if args.scenario is not None and is_played:
+        raise ConfigurationError("--pace, --loop and --start-when-connected play a directory, and no --scenario")
+    if args.check_config:
+        return _check(args)
     if args.scenario is not None:
-        if is_played:
-            raise ConfigurationError("--pace, --loop and --start-when-connected play a directory, and no --scenario")
         return _run_scenario(args)
     options = read_options(args)
 
@@ -53,11 +60,20 @@ def run(args: argparse.Namespace) -> int:
         if is_played:
             from .replay import play
 
-            trio.run(play, opened, options, args, tell, lambda: read_options(args))
+            trio.run(play, opened, options, args, tell, lambda: read_options(read_again(args)))
         else:
             serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=StatusCall(tell))
-            trio.run(functools.partial(serve, read_again=lambda: read_options(args)))
+            trio.run(functools.partial(serve, read_again=lambda: read_options(read_again(args))))
     log.info("stopped")
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    read_options(args)
+    writing_options(args)
+    if args.source is not None:
+        primaries_of(args.source, credentials.source_options(args), server_id=1)
+    print("OK")
     return 0
 
 
@@ -96,10 +112,7 @@ def _run_scenario(args: argparse.Namespace) -> int:
 def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractContextManager[Log]:
     """Only read unless the directory is to be owned, which excludes playing it. Raises BusyError: it is to be owned,
     and another process writes there; ConfigurationError: options exclude each other, or cannot be used as given."""
-    options = WritingOptions(
-        expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=args.replicas_needed
-    )
-    store_options(options)
+    options = writing_options(args)
     if args.source is not None and not is_played and not args.read_only:
         return _followed_log(args, options)
     if not args.own and args.source is None and args.expire is None and args.max_total is None:
@@ -111,6 +124,15 @@ def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractCo
             "--read-only excludes --own, --from, --expire and --max-total: who only reads removes nothing"
         )
     return ibbmaster.create(args.directory, exist_ok=True, **options)
+
+
+def writing_options(args: argparse.Namespace) -> WritingOptions:
+    """Raises ConfigurationError: one cannot be used as given."""
+    options = WritingOptions(
+        expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=args.replicas_needed
+    )
+    store_options(options)
+    return options
 
 
 @contextlib.contextmanager
@@ -139,6 +161,27 @@ def allow_open_files(connections: int) -> None:
 def read_options(args: argparse.Namespace) -> CheckedOptions:
     """Checked before a file is touched. Raises ConfigurationError: one cannot be used."""
     return check_options(**serving_options(args))
+
+
+def read_again(args: argparse.Namespace) -> argparse.Namespace:
+    """Options as file, environment and files of accounts say them now; those that need a restart are logged. Raises
+    ConfigurationError: there is a mistake."""
+    from .main import parse_arguments
+
+    try:
+        again = parse_arguments(args.given)
+    except SystemExit:
+        raise ConfigurationError("the command lacks what its configuration file had at the start") from None
+    begin_log(is_verbose=getattr(again, "verbose", False), as_json=again.log_format == "json")
+    allow_open_files(getattr(again, "max_connections", 0))
+    fixed = [
+        (*option.option_strings, option.dest)[0]
+        for option in args.command._actions
+        if option.dest not in READ_AGAIN and getattr(args, option.dest, None) != getattr(again, option.dest, None)
+    ]
+    if fixed:
+        log.warning("SIGHUP: %s: unchanged until the next start", ", ".join(fixed))
+    return again
 
 
 def serving_options(args: argparse.Namespace) -> ServingOptions:

@@ -58,9 +58,9 @@ class Primary:
     ) -> None:
         """Listen, and report the port through `task_status`; returns after `stop`.
 
-        With `handle_signals` SIGINT and SIGTERM stop it, and SIGHUP takes accounts and certificate for new connections
-        from `read_again`; if these are wrong, that is logged and changes nothing. Raises ConfigurationError: cannot
-        listen on the address; StoreError, FormatError: the directory holds no readable log.
+        With `handle_signals` SIGINT and SIGTERM stop it, and SIGHUP takes accounts, certificate and limits for new
+        connections from `read_again`; if these are wrong, that is logged and changes nothing. Raises
+        ConfigurationError: cannot listen on the address; StoreError, FormatError: the directory holds no readable log.
         """
         # What cannot be read shall fail here, not later.
         await trio.to_thread.run_sync(self.engine.wait_for_growth, 0.0)
@@ -176,7 +176,7 @@ class Primary:
         try:
             found = await trio.to_thread.run_sync(read_again)
         except (ConfigurationError, OSError) as error:
-            log.warning("SIGHUP: accounts and certificate stay as they are: %s", error)
+            log.warning("SIGHUP: accounts, certificate and limits stay as they are: %s", error)
             return
         certificate = self.options.certificate
         if certificate is None or not certificate.is_automatic:  # a self-signed one stays: clients may have pinned it
@@ -187,7 +187,9 @@ class Primary:
             held=found.held,
             other_accounts=found.other_accounts,
             certificate=certificate,
+            connections_max=found.connections_max,
+            statement_s=found.statement_s,
         )
         self._parts = copy.copy(self._parts)  # open connections keep theirs
         self._parts.options = self.options
-        log.info("SIGHUP: accounts and certificate were read again, and hold for new connections")
+        log.info("SIGHUP: accounts, certificate and limits were read again, and hold for new connections")
