@@ -12,6 +12,7 @@ _BRINGS = {  # extra -> modules of it that are imported here, or that these need
     "zstd": ("backports", "lz4"),
     "objects": ("obstore",),
     "lake": ("deltalake", "pyiceberg", "sqlalchemy"),
+    "metrics": ("prometheus_client", "h11"),
     "demo": ("pymysqlreplication",),
 }
 EXTRAS = {module: extra for extra, modules in _BRINGS.items() for module in modules}

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import logging
+import math
 import re
 import socket
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +36,7 @@ from .stores import Size, WritingOptions, new_store
 if TYPE_CHECKING:
     import trio
 
+    from ibbmaster.primary.server.figures import Figure
     from .writing import WritableLog
 
 log = logging.getLogger(__name__)
@@ -149,7 +152,9 @@ class Followed:
         """The log, also to be served."""
         from .writing import WritableLog
 
-        return WritableLog(self._path, self._store, has_background=False)
+        made = WritableLog(self._path, self._store, has_background=False)
+        made.more_figures.append(self.figures)
+        return made
 
     @property
     def state(self) -> GtidState:
@@ -160,6 +165,33 @@ class Followed:
     def status(self) -> FollowStatus:
         """How far it is."""
         return self._follower.status
+
+    def figures(self) -> Iterator[Figure]:
+        """For /metrics and SHOW GLOBAL STATUS, see the table in docs/operation.md."""
+        from ibbmaster.primary.server.figures import Figure
+
+        status = self.status
+        is_following = status.state == "following"
+        behind_s = 0.0 if status.is_at_end or not status.last_timestamp else time.time() - status.last_timestamp
+        labels = {"master_host": status.primary}
+        yield Figure("mysql_slave_status_slave_io_running", int(is_following), labels)
+        yield Figure("mysql_slave_status_slave_sql_running", int(status.state != "ended"), labels)
+        if is_following:
+            yield Figure("mysql_slave_status_seconds_behind_master", max(0, int(behind_s)), labels)
+            yield Figure("ibbmaster_follow_behind_seconds", max(0, int(behind_s)))
+        yield Figure("ibbmaster_follow_connected", int(is_following))
+        yield Figure("ibbmaster_follow_groups_total", status.groups)
+        yield Figure("ibbmaster_follow_connections_total", status.connections)
+        yield Figure("ibbmaster_follow_held_back", int(status.is_held_back))
+
+    def problems(self) -> list[str]:
+        """Why it does not follow now."""
+        status = self.status
+        return [] if status.state == "following" else [f"{status.state}: {status.problem or 'no primary yet'}"]
+
+    def silent_s(self) -> float:
+        """Since its thread was seen."""
+        return 0.0 if self._thread.is_alive() else math.inf
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until it has ended; whether it has. Raises EventError: a primary sends what is no event; SourceError: no

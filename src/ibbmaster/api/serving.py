@@ -21,6 +21,7 @@ from ibbmaster.logs.log.large_rows import parse_row_event_max
 from ibbmaster.logs.stages.options import StageOptions, check_stages, expect_tables, given_stages
 from ibbmaster.primary.dialogue import privileges
 from ibbmaster.primary.server.certificate import Certificate, load_certificate, make_certificate
+from ibbmaster.primary.server.figures import Figures
 from ibbmaster.primary.server.options import PrimaryOptions
 from ibbmaster.primary.server.primary import Primary
 from ibbmaster.primary.server.registry import Registry
@@ -101,6 +102,8 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
         raise ConfigurationError(f"{given['max_connections']} connections: expected at least 1")
     if given["max_statement_time"] < 1:
         raise ConfigurationError(f"{given['max_statement_time']} seconds for a statement: expected at least 1")
+    if given["max_hold"] is not None and given["max_hold"] < 0:
+        raise ConfigurationError(f"{given['max_hold']} seconds to hold a file: expected 0 or more")
     primary = PrimaryOptions(
         host=given["host"],
         port=given["port"],
@@ -112,6 +115,7 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
         server_id=given["server_id"],
         connections_max=given["max_connections"],
         statement_s=given["max_statement_time"],
+        hold_s=given["max_hold"],
         base=None if base is None else Path(base),
         name_case=parse_name_case("lower_case_table_names", given["lower_case_table_names"]),
         row_event_max=parse_row_event_max(given["max_row_event_bytes"]),
@@ -222,6 +226,10 @@ class RunningPrimary:
             if session.dump_server_id is not None
         ]
 
+    @property
+    def figures(self) -> Figures:
+        return self._primary.figures
+
     def in_loop(self, function: Callable[[Registry], Returned]) -> Returned:
         """Call a function with the registry of connections in the event loop, from another thread. Raises
         trio.RunFinishedError: the loop has ended."""
@@ -271,6 +279,7 @@ async def run_primary(
         if isinstance(whole, WritableLog):  # whose files are removed only while enough replicas are connected
             end = whole.count_replicas(lambda: sum(one.dump_server_id is not None for one in primary.registry))
             stack.callback(end)
+            primary.figures.more = whole.more_figures
 
         def announce(port: int) -> None:
             task_status.started(RunningPrimary(opened, primary, checked.password, port, primary.stop))
@@ -286,7 +295,8 @@ def serve(log: Log | PathLike, **options: Unpack[ServingOptions]) -> RunningPrim
     machine only), `auth` ("native" or "ed25519") and `grant` of the first account, `accounts`, a file with others;
     `tls` ("auto", "off" or "required"), `tls_cert` and `tls_key` (a self-signed certificate is made); `profile`, the
     server to emulate ("engine"; for traditional files the server that wrote them), `server_version`,
-    `opening_timestamp`, `server_id` (1), `max_connections` (151), `max_statement_time` (3600 seconds at work); `base`,
+    `opening_timestamp`, `server_id` (1), `max_connections` (151), `max_statement_time` (3600 seconds at work);
+    `max_hold` (no limit), for how long a slow replica may keep a file from being removed; `base`,
     a dump from which the log goes on; `lower_case_table_names` of the server that wrote the log (the log tells);
     `max_row_event_bytes`, as "512M", of a row event that SELECT reads (4 GiB). `after`, `until`, `only`, `except_`,
     `domain`, `server`, `kinds`, `drop_empty`, `rename`, `map_server_id` and `map_domain` are those of `Log.through`;

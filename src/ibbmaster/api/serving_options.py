@@ -30,6 +30,7 @@ class PlainServingOptions(TypedDict, total=False):
     server_id: Annotated[int, Option(1)]
     max_connections: Annotated[int, Option(151)]
     max_statement_time: Annotated[int, Option(3600)]
+    max_hold: Annotated[int | None, Option(None)]
     base: Annotated[str | PathLike[str] | None, Option(None)]
     lower_case_table_names: Annotated[Literal[0, 1, 2] | None, Option(None)]
     max_row_event_bytes: Annotated[int | str | None, Option(None)]

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid, GtidState
@@ -23,6 +23,9 @@ from ibbmaster.storage.ibb.xa import Xid
 from .log import Log
 from .statements import TRANSACTION, Origin, group_of, is_of_transaction, whole_group
 from .stores import Size, purge_request
+
+if TYPE_CHECKING:
+    from ibbmaster.primary.server.figures import Figure
 
 
 def as_gtid(gtid: Gtid | str) -> Gtid:
@@ -134,6 +137,8 @@ class WritableLog(Log):
     ) -> None:
         super().__init__(path, store, schema=schema, name_case=name_case, row_event_max=row_event_max)
         self.store = store
+        self.more_figures: list[Callable[[], Iterable[Figure]]] = []
+        """Of what feeds the log, for the figures of a primary that serves it."""
         self._replica_counts: list[Callable[[], int]] = []
         store.connected_replicas = lambda: sum(count() for count in self._replica_counts)
         self._stack = ExitStack()

@@ -83,7 +83,8 @@ def test_each_option_of_a_command_is_a_key(config):
         with pytest.raises(ConfigurationError) as caught:
             parse_arguments([command, "--config", str(path)])
         told = str(caught.value).splitlines()
-        assert [f"line {number}: {key}: " in line for number, (key, line) in enumerate(zip(keys, told, strict=True), 2)]
+        lines = enumerate(zip(keys, told, strict=True), 2)
+        assert all(f"line {number}: {key}: " in line for number, (key, line) in lines)
 
 
 MISTAKES = {

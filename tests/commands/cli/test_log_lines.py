@@ -2,7 +2,6 @@ import json
 import logging
 import subprocess
 import sys
-from typing import ClassVar
 
 import pytest
 
@@ -13,14 +12,7 @@ from ibbmaster.replication.dump.error import too_old
 TIME = 1763647385.1239  # 2025-11-20 14:03:05 UTC
 
 
-class Client:
-    """As `ConnectedClient` names itself."""
-
-    session = Session(connection_id=3, host="::1", port=3399, since=0.0, user="repl")
-    log_fields: ClassVar = {"connection": 3, "client": session.peer}
-
-    def __str__(self):
-        return f"connection 3 of {self.session.user}@{self.session.peer}"
+CLIENT = Session(connection_id=3, host="::1", port=3399, since=0.0, user="repl")
 
 
 def record(text, *arguments, level=logging.WARNING, exc_info=None):
@@ -30,7 +22,7 @@ def record(text, *arguments, level=logging.WARNING, exc_info=None):
 
 
 def test_a_line_of_text_has_the_time_in_utc_the_level_and_the_address_as_it_is_written():
-    line = TextLines().format(record("%s is too slow: dropped", Client()))
+    line = TextLines().format(record("%s is too slow: dropped", CLIENT))
     assert line == "2025-11-20T14:03:05.123Z WARNING connection 3 of repl@[::1]:3399 is too slow: dropped"
 
 
@@ -41,13 +33,14 @@ def test_a_client_cannot_forge_a_line():
 
 
 def test_a_line_of_json_has_the_fields_of_what_it_is_about():
-    line = json.loads(JsonLines().format(record("%s refused: %s", Client(), too_old("0-1-5 was purged"))))
+    line = json.loads(JsonLines().format(record("%s refused: %s", CLIENT, too_old("0-1-5 was purged"))))
     assert line == {
         "time": "2025-11-20T14:03:05.123Z",
         "level": "warning",
         "message": line["message"],
         "logger": "ibbmaster.primary",
         "connection": 3,
+        "user": "repl",
         "client": "[::1]:3399",
         "error": 1236,
         "reason": "0-1-5 was purged",

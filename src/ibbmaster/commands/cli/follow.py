@@ -14,7 +14,7 @@ from ibbmaster.api.stores import WritingOptions, store_options
 from ibbmaster.errors import ConfigurationError
 from .credentials import source_options
 from .log_lines import begin_log
-from .serve import read_again
+from .serve import read_again, watching
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,12 @@ def run(args: argparse.Namespace) -> int:
     heard: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: heard.append(number))
-    with follow_with(args.source, args.to, source_options(args), options, until_end=args.until_end) as followed:
+    with (
+        watching(args) as watched,
+        follow_with(args.source, args.to, source_options(args), options, until_end=args.until_end) as followed,
+    ):
+        if watched is not None:
+            watched.source = followed
         _tell(args, followed, "following")
         while not followed.wait(LOOK_S):
             signalled = heard.pop(0) if heard else None

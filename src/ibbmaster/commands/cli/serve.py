@@ -1,5 +1,7 @@
 """`ibbmaster serve`: point a replica at a directory of binlog files."""
 
+from __future__ import annotations
+
 import argparse
 import contextlib
 import functools
@@ -11,7 +13,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -23,9 +25,13 @@ from ibbmaster.api.serving_options import ServingOptions, default_options
 from ibbmaster.api.serving_options import serving_options as options_of_serving
 from ibbmaster.api.stores import WritingOptions, store_options
 from ibbmaster.errors import ConfigurationError
+from ibbmaster.extras import needed_for
 from ibbmaster.storage.codec.printable import address
 from . import credentials
 from .log_lines import begin_log
+
+if TYPE_CHECKING:
+    from ibbmaster.primary.server.http import Watched
 
 log = logging.getLogger(__name__)
 
@@ -55,8 +61,13 @@ def run(args: argparse.Namespace) -> int:
 
     begin_log(is_verbose=args.verbose, as_json=args.log_format == "json")
     allow_open_files(args.max_connections)
-    tell = functools.partial(announce, as_json=args.json)
-    with open_log(args, is_played=is_played) as opened:
+    with watching(args) as watched, open_log(args, is_played=is_played) as opened:
+
+        def tell(primary: RunningPrimary) -> None:
+            if watched is not None:
+                watched.source = primary.figures
+            announce(primary, as_json=args.json)
+
         if is_played:
             from .replay import play
 
@@ -71,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     read_options(args)
     writing_options(args)
+    if args.http is not None:
+        parse_listen(args.http, "--http")
     if args.source is not None:
         primaries_of(args.source, credentials.source_options(args), server_id=1)
     print("OK")
@@ -145,6 +158,16 @@ def _followed_log(args: argparse.Namespace, options: WritingOptions) -> Iterator
         yield followed.log
 
 
+def watching(args: argparse.Namespace) -> AbstractContextManager[Watched | None]:
+    """Answer at the address of --http, if there is one, while the block runs. Raises ConfigurationError: it cannot be
+    listened on, or needs an extra."""
+    if args.http is None:
+        return contextlib.nullcontext()
+    with needed_for("--http"):
+        from ibbmaster.primary.server import http
+    return http.watching(*parse_listen(args.http, "--http"))
+
+
 def allow_open_files(connections: int) -> None:
     """Allow that many connections, as far as the system does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -193,11 +216,11 @@ def serving_options(args: argparse.Namespace) -> ServingOptions:
     return said  # type: ignore[no-any-return]
 
 
-def parse_listen(text: str) -> tuple[str, int]:
+def parse_listen(text: str, option: str = "--listen") -> tuple[str, int]:
     """`HOST:PORT`, `[IPv6]:PORT` or `:PORT`. Raises ConfigurationError: the port is missing, or out of range."""
     host, separator, port = text.rpartition(":")
     if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ConfigurationError(f"--listen {text!r}: expected HOST:PORT, as in {DEFAULT_LISTEN}")
+        raise ConfigurationError(f"{option} {text!r}: expected HOST:PORT, as in {DEFAULT_LISTEN}")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 

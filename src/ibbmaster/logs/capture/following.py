@@ -58,6 +58,7 @@ class FollowStatus:
     connections: int = 0
     last_gtid: Gtid | None = None
     last_timestamp: int = 0  # of that group, in seconds since 1970
+    is_at_end: bool = False  # the primary had nothing more when it was last heard
     is_held_back: bool = False  # the primary waits because the disk here is slower
     problem: str = ""  # why the last connection ended
 
@@ -308,7 +309,9 @@ class PrimaryFollower:
     def _note_stored(self, stored: Stored) -> None:
         if stored.groups:
             last = {"last_gtid": stored.last_gtid, "last_timestamp": stored.last_timestamp}
-            self._note(stored.groups, is_held_back=False, **last)
+            self._note(stored.groups, is_at_end=False, is_held_back=False, **last)
+        if stored.is_at_end and not self.status.is_at_end:
+            self._note(is_at_end=True)
         if stored.acknowledgements:
             self._acknowledgements += stored.acknowledgements
             self._wake()

@@ -63,6 +63,7 @@ class Stored(NamedTuple):
     last_gtid: Gtid | None = None
     last_timestamp: int = 0
     acknowledgements: tuple[Acknowledgement, ...] = ()
+    is_at_end: bool = False  # the primary has nothing more
 
 
 class EndedError(Exception):
@@ -107,9 +108,10 @@ class DumpStorer:
             ):
                 if header.event_type == EventType.ROTATE:
                     file_name = decode_rotate(event).file_name
-                elif header.event_type == EventType.HEARTBEAT and has_heads and not self._is_inside:
+                elif header.event_type == EventType.HEARTBEAT and not self._is_inside:
                     # A commit may wait for a group that was stored before this connection, and is not sent again.
-                    self._commit(Acknowledgement(event[EVENT_HEADER_SIZE:], header.log_pos))
+                    confirmed = Acknowledgement(event[EVENT_HEADER_SIZE:], header.log_pos)
+                    self._commit((confirmed,) if has_heads else (), is_at_end=True)
                 last = header.log_pos, is_wanted
                 yield header, b"".join((event[:LOG_POS_OFFSET], NO_POS, event[FLAGS_OFFSET:]))
 
@@ -166,12 +168,13 @@ class DumpStorer:
         if self._stored.groups >= GROUPS_PER_SYNC:
             self._commit()
 
-    def _commit(self, *confirmed: Acknowledgement) -> None:
+    def _commit(self, confirmed: tuple[Acknowledgement, ...] = (), *, is_at_end: bool = False) -> None:
         """Make durable what is stored, and tell of it; and of the place of all of it, perhaps."""
         stored, self._stored = self._stored, Stored()
         if stored.groups:
             self._store.group_commit_ordered(self._ticket)
         if stored.acknowledgements:
             self._store.sync()  # whatever durability the log has
-        if stored.groups or confirmed:
-            self._told(stored._replace(acknowledgements=stored.acknowledgements + confirmed))
+        if stored.groups or confirmed or is_at_end:
+            acknowledgements = stored.acknowledgements + confirmed
+            self._told(stored._replace(acknowledgements=acknowledgements, is_at_end=is_at_end))

@@ -21,6 +21,7 @@ class PurgeResult(NamedTuple):
 
     file_nos: tuple[int, ...]
     kept: str | None
+    wanted_before: int = 0  # files with lower numbers were requested
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -55,4 +56,4 @@ def choose_files(
     if first < wanted:
         name = format_file_name(max(first, oldest))
         kept = f"{name} is in use: it is written, or a replica, a transaction or a newer file needs it"
-    return PurgeResult(file_nos=tuple(range(oldest, max(first, oldest))), kept=kept)
+    return PurgeResult(file_nos=tuple(range(oldest, max(first, oldest))), kept=kept, wanted_before=wanted)

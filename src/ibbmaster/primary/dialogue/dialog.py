@@ -141,7 +141,7 @@ class Dialog:
         if privileges.REPLICATION_SLAVE not in self._held:
             refused = missing_privilege(privileges.REPLICATION_SLAVE).err
             explanation = f"account {self._who.user!r} has no privilege {privileges.REPLICATION_SLAVE}"
-            raise DumpError(refused.text, explanation, code=refused.code, sqlstate=refused.sqlstate)
+            raise DumpError(refused.text, explanation, code=refused.code, sqlstate=refused.sqlstate, kind="privilege")
 
     def use(self, database: str) -> list[Response | verbs.Kill]:
         return self._answers(lambda: [verbs.Use(database)])
@@ -410,8 +410,6 @@ class Dialog:
             "Binlog_snapshot_position": position,
             "Ssl_cipher": cipher,
             "Ssl_version": version,
-            "Threads_connected": len(self._facts.processes()),
-            "Uptime": self._facts.uptime_s(),
         }
 
     def _set(self, assignments: Iterable[verbs.AnyAssignment]) -> None:

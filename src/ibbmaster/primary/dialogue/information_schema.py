@@ -98,7 +98,7 @@ class Catalog:
     def _process_rows(self) -> Iterator[RowValues]:
         width = len(information_columns("PROCESSLIST"))
         for row in self.processes():
-            first = (row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None)
+            first = (row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, row.info)
             yield (*first, f"{row.seconds}.000", 0, 0, "0.000", *[0] * (width - len(first) - 4))
 
 

@@ -98,8 +98,6 @@ class ServerFacts(Protocol):
 
     def unix_timestamp(self) -> float: ...
 
-    def uptime_s(self) -> int: ...
-
     def status(self) -> Mapping[str, int]:
         """Counts over all connections, by name in SHOW STATUS."""
 
@@ -127,3 +125,4 @@ class ProcessRow:
     command: str
     seconds: int
     state: str
+    info: str | None = None  # of a dump: how far it is

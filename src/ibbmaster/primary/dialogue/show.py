@@ -113,7 +113,17 @@ class Shower:
                 return [(*host, facts.server_id) for host in facts.replica_hosts()]
             case "PROCESSLIST":
                 return [
-                    (row.connection_id, row.user, row.host, None, row.command, row.seconds, row.state, None, "0.000")
+                    (
+                        row.connection_id,
+                        row.user,
+                        row.host,
+                        None,
+                        row.command,
+                        row.seconds,
+                        row.state,
+                        row.info,
+                        "0.000",
+                    )
                     for row in self.catalog.processes()
                 ]
             case "WARNINGS" | "ERRORS":

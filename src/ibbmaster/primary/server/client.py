@@ -105,6 +105,7 @@ class PrimaryParts:
         self.memory = SharedMemory()
         self.known_answers = KnownAnswers()
         self.facts = PrimaryFacts(engine, options, self.registry, self.guard, cache)
+        self.figures = self.facts.figures
         self.opening = DumpOpening(engine, options, self.facts)
         self.shared_blocks = SharedBlocks()
         self.pumps = trio.CapacityLimiter(PUMPS_MAX)
@@ -149,14 +150,11 @@ class ConnectedClient:
         self._socket = socket
 
     def __str__(self) -> str:
-        return f"connection {self.session.connection_id} of {self.session.user}@{self.session.peer}"
+        return str(self.session)
 
     @property
     def log_fields(self) -> dict[str, object]:
-        """What a JSON line of the log has of it."""
-        session = self.session
-        found = {"connection": session.connection_id, "user": session.user, "client": session.peer}
-        return found if session.dump_server_id is None else {**found, "server_id": session.dump_server_id}
+        return self.session.log_fields
 
     def close(self) -> None:
         self.memory.close()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import struct
+import termios
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Protocol
+from socket import IPPROTO_TCP, TCP_INFO
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import trio
 
@@ -17,7 +21,28 @@ if TYPE_CHECKING:
 Wait = Callable[[int], Awaitable[object]]
 """Returns when a socket may take more."""
 WRITE_TIMEOUT_S = 60.0  # MariaDB's net_write_timeout
+BYTES_ACKED_RECEIVED, BYTES_ACKED_AT, TCP_INFO_SIZE = struct.Struct("=QQ"), 120, 136
 UNYIELDED_MAX = 1 << 20  # bytes to one socket, before others have their turn
+
+
+class Traffic(NamedTuple):
+    """What the kernel has counted of a connection, in bytes: of TLS as it is on the wire."""
+
+    sent: int  # which the other machine has confirmed
+    received: int
+    waiting: int  # written, and not confirmed
+
+
+def traffic_of(socket: trio.socket.SocketType | None) -> Traffic | None:
+    """None: it is closed, or the kernel does not tell. Source: Linux, tcp.h, struct tcp_info."""
+    try:
+        if socket is None or len(info := socket.getsockopt(IPPROTO_TCP, TCP_INFO, TCP_INFO_SIZE)) < TCP_INFO_SIZE:
+            return None
+        (waiting,) = struct.unpack("i", fcntl.ioctl(socket.fileno(), termios.TIOCOUTQ, bytes(4)))
+    except (OSError, ValueError):
+        return None
+    sent, received = BYTES_ACKED_RECEIVED.unpack_from(info, BYTES_ACKED_AT)
+    return Traffic(sent, received, waiting)
 
 
 class ClientStream(Protocol):

@@ -44,6 +44,7 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
     except IbbMasterError as error:
         refused = error if isinstance(error, DumpError) else seeking_failed(error)
         session.reason = f"its dump was refused: {refused}"
+        primary.registry.refusals[refused.kind] += 1
         log.warning("%s (server id %d) refused: %s", client, command.server_id, refused)
         comes_back = isinstance(error, LogResetError)  # to be judged anew
         client.wire.close(Eof() if comes_back else refused.err)
@@ -53,11 +54,15 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
     if primary.options.observer is not None:
         await primary.options.observer.reached(ConnectionStep.DUMPING, session, command)
     session.note("Binlog Dump", "", time.monotonic())
-    await _run_dump(client, opened)
     dump = opened.dump
+    try:
+        await _run_dump(client, opened)
+    finally:
+        session.dump = None
+        primary.registry.dumps_ended["ok" if dump.error is None else dump.error.kind] += 1
     if dump.error is not None:
         session.reason = f"its dump ended: {dump.error}"
-        log.warning("%s (server id %d) ended: %s", client, command.server_id, dump.error)
+        log.warning("%s (server id %d) ended: %s", session, command.server_id, dump.error)
 
 
 async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:
@@ -68,6 +73,7 @@ async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:
         contextlib.closing(BlockSource(opened.groups, dump, primary.shared_blocks)) as source,
     ):
         sender = DumpSender(source, dump, primary.log_end, session, client.sender, stage)
+        session.dump = sender
         await sender.begin()
         server_id = session.dump_server_id  # the first events do not wait for the log
         log.info("%s (server id %d) dumps from [%s], %s", client, server_id, opened.position, opened.file_name)
@@ -130,6 +136,7 @@ async def serve_connection(stream: trio.SocketStream, session: Session, primary:
         client.close()
         if primary.options.observer is not None:
             primary.options.observer.left(session)
+        primary.figures.note_end(session)
         stream.socket.close()
 
 

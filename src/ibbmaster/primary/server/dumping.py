@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 
 import trio
 
+from ibbmaster.gtid import GtidState
+from ibbmaster.position import LogPosition
 from ibbmaster.primary.streaming.block import Block, plain_block
 from ibbmaster.primary.streaming.shared import SentSteps, SharedStep, shared_step
 from ibbmaster.primary.streaming.sink import Sink, Stage, left_of
@@ -94,6 +96,18 @@ class DumpSender:
         self._place: Hashable = None
         self._missed: Missed | None = None
         self._task: trio.lowlevel.Task | None = None
+
+    @property
+    def position(self) -> LogPosition:
+        return self._source.position
+
+    @property
+    def sent(self) -> GtidState:
+        return self._session.sent_state
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._connection.state == WAITING
 
     async def begin(self) -> None:
         """Open the stream, with the first groups if they are in memory; then comes `run`."""

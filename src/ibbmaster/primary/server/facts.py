@@ -13,6 +13,7 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.logs.log.history_cache import HistoryCache
 from ibbmaster.logs.log.interface import FileEngine, LogEngine, LogFile
 from ibbmaster.primary.dialogue.log_tables import BinlogEventRow, LogTables, ProcessRow
+from .figures import Figures
 from .listing import Listing, StoredListing
 from .login_guard import LoginGuard
 from .options import PrimaryOptions
@@ -48,7 +49,7 @@ class PrimaryFacts:
         guard: LoginGuard,
         cache: HistoryCache | None = None,
     ) -> None:
-        self._guard = guard
+        self.figures = Figures(engine, registry, guard)
         self._engine = engine
         self._listing = StoredListing(engine) if isinstance(engine, FileEngine) else Listing(engine)
         directory = None if cache is None else cache.directory
@@ -66,7 +67,6 @@ class PrimaryFacts:
             has_kernels=options.has_kernels,
             row_event_max=options.row_event_max,
         )
-        self._since = time.monotonic()
         self.started_at = int(time.time())  # in seconds since 1970
 
     def binlog_state(self) -> GtidState:
@@ -110,7 +110,7 @@ class PrimaryFacts:
         ]
 
     def processes(self) -> list[ProcessRow]:
-        now = time.monotonic()
+        now, dumps = time.monotonic(), self.figures.dumps
         return [
             ProcessRow(
                 connection_id=session.connection_id,
@@ -119,6 +119,7 @@ class PrimaryFacts:
                 command=session.command,
                 seconds=int(now - session.since),
                 state=session.state,
+                info=None if (dump := dumps.get(session.connection_id)) is None else str(dump),
             )
             for session in self._registry
         ]
@@ -126,19 +127,8 @@ class PrimaryFacts:
     def unix_timestamp(self) -> float:
         return time.time()
 
-    def uptime_s(self) -> int:
-        return int(time.monotonic() - self._since)
-
     def status(self) -> Mapping[str, int]:
-        guard = self._guard
-        return {
-            "Aborted_connects": guard.refused + self._registry.dropped,
-            "Access_denied_errors": guard.refused,
-            "Connections": self._registry.opened,
-            "Ibb_logins_delayed": guard.delayed,
-            "Ibb_logins_dropped": self._registry.dropped,
-            "Ibb_login_addresses_slowed": guard.slowed_addresses(),
-        }
+        return self.figures.status()
 
     def without_paths(self, text: str) -> str:
         for directory in self._hidden:
@@ -146,4 +136,4 @@ class PrimaryFacts:
         return without_paths(text)
 
     def statistics(self) -> str:
-        return f"Uptime: {self.uptime_s()}  Threads: {len(self._registry)}  Questions: 0  Slow queries: 0"
+        return f"Uptime: {self.figures.uptime_s}  Threads: {len(self._registry)}  Questions: 0  Slow queries: 0"

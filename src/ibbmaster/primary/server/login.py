@@ -37,6 +37,7 @@ async def log_in(client: ConnectedClient) -> bool:
         login = await _claim(client)
     if timer.cancelled_caught:
         client.session.reason = f"it did not log in within {LOGIN_TIMEOUT_S:g} s"
+        client.primary.registry.logins["too_late"] += 1
         log.info("%s did not log in within %g s", client, LOGIN_TIMEOUT_S)
         return False
     if login is None or not await _is_let_in(client, login):
@@ -72,25 +73,29 @@ async def _claim(client: ConnectedClient) -> LoggedIn | LoginFailed | None:
 async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> bool:
     """Whether the client may stay; else it has its answer."""
     session, is_right = client.session, isinstance(login, LoggedIn)
-    session.user = login.user
+    session.user, logins = login.user, client.primary.registry.logins
     delay_s = await client.primary.guard.answer_delay(session.host, login.user, is_right=is_right)
     if delay_s is None:
+        logins["turned_away"] += 1
         session.reason = "too many logins of its account wait, where much from its address was wrong"
         log.info("%s: %s", client, session.reason)
         await client.send_instead(TOO_MANY_CONNECTIONS)
         return False
     if isinstance(login, LoginFailed):
+        logins["wrong"] += 1
         session.reason = f"its login was refused: {login.reason}"
         log.warning("%s: login refused: %s", client, login.reason)
         await trio.sleep(delay_s)
         await client.flush()
         return False
     if (most := _most_connections(client, login.user)) is not None:
+        logins["too_many"] += 1
         session.reason = "its account has too many connections"
         text = f"User '{login.user}' has exceeded the 'max_user_connections' resource (current value: {most})"
         log.info("%s: %s", client, text)
         await client.send_instead(Err(code=1226, sqlstate="42000", text=text))
         return False
+    logins["ok"] += 1
     session.is_in = True
     client.begin(login)
     log.debug("%s logged in", client)

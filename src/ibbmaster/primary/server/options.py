@@ -58,6 +58,7 @@ class PrimaryOptions:
     server_id: int = 1
     connections_max: int = 151  # MariaDB's default for max_connections
     statement_s: float = 3600.0  # of work for one, without waits for a thread or its client
+    hold_s: float | None = None  # for which a dump may keep a file from being removed; None: no limit
     base: Path | None = None  # a dump that the log goes on from
     name_case: NameCase | None = None  # lower_case_table_names of the log's server; None: as the log says
     row_event_max: int | None = None  # bytes of one in SELECT, unpacked; None: all that a log can have

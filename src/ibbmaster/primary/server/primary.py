@@ -22,11 +22,12 @@ from .connection import serve_connection
 from .follower import Follower
 from .login import refuse_connection
 from .options import PrimaryOptions
-from .registry import EndReason
+from .registry import EndReason, Session
 
 log = logging.getLogger(__name__)
 
 SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+WATCH_S = 2.0  # between two looks at the dumps
 SHORTAGE_WAIT_S = 0.1
 SHORTAGE_TOLD_S = 60.0
 SEND_BUFFER_SIZE = 512 * 1024  # in the kernel, per replica: with our one block below 2 MiB
@@ -45,6 +46,7 @@ class Primary:
         self.options = options
         self._parts = parts = PrimaryParts(engine, options, cache, is_traditional=isinstance(engine, FileEngine))
         self.registry, self.guard, self.workers = parts.registry, parts.guard, parts.workers
+        self.figures = parts.figures
         self._follower = Follower(parts.log_end, engine.wait_for_growth, engine.tell_growth, lambda: engine.unfinished)
         self._stopping = trio.Event()
         self._accepting = trio.CancelScope()
@@ -70,6 +72,7 @@ class Primary:
             nursery.start_soon(self._follower.run)
             nursery.start_soon(self._accept, listeners, nursery)
             nursery.start_soon(self._parts.preparation.run)
+            nursery.start_soon(self._watch)
             if handle_signals:
                 await nursery.start(self._heed_signals, nursery.cancel_scope, read_again)
             task_status.started(listeners[0].socket.getsockname()[1])
@@ -80,6 +83,7 @@ class Primary:
 
     def stop(self) -> None:
         """End every dump with its last packet; then `serve` returns."""
+        self.figures.is_stopping = True
         self._stopping.set()
 
     async def _listen(self) -> list[trio.SocketListener]:
@@ -134,7 +138,7 @@ class Primary:
             with session.scope:
                 await serve_connection(stream, session, self._parts)
         except Exception:
-            log.exception("connection %d from %s failed", session.connection_id, session.peer)
+            log.exception("%s failed", session)
         finally:
             self.registry.close(session)
 
@@ -150,6 +154,28 @@ class Primary:
         while len(self.registry):
             await trio.sleep(0.01)
         await self._parts.workers.wait_until_idle()
+
+    async def _watch(self) -> None:
+        """Measure the dumps from time to time. One that keeps a file from being removed is named, and ended in time."""
+        told: set[int] = set()
+        limit_s = math.inf if self.options.hold_s is None else self.options.hold_s
+        limiter = trio.CapacityLimiter(1)  # its own: other work in threads does not delay it
+        while True:
+            self.figures.beat_at = time.monotonic()
+            holding: list[Session] = []
+            if any(session.dump is not None for session in self.registry):
+                holding = await trio.to_thread.run_sync(self.figures.look, limiter=limiter, abandon_on_cancel=True)
+            for session in holding:
+                dump = self.figures.dumps.get(session.connection_id)
+                if dump is None:
+                    continue
+                if session.connection_id not in told:
+                    log.warning("%s (server id %d): %s", session, dump.server_id, dump)
+                if dump.held_s >= limit_s:
+                    log.warning("%s (server id %d) is ended, so that the file can be removed", session, dump.server_id)
+                    session.end_dump(EndReason.HOLDS_FILE)
+            told = {session.connection_id for session in holding}
+            await trio.sleep(WATCH_S)
 
     async def _heed_signals(
         self,

@@ -1,21 +1,42 @@
 """All connections: SHOW PROCESSLIST lists them, KILL ends them, and one server id has one dump."""
 
 import enum
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import trio
 
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.printable import address
 from ibbmaster.work import BreakReason, Work
 from .login_guard import address_key
 
+REFUSALS = ("purged", "diverged", "privilege", "damaged", "other")  # kinds of a `DumpError`
 GRACE_S = 1.0  # for the last packet to a replica that does not read
+
+
+class RunningDump(Protocol):
+    """A dump as others see it, from any thread."""
+
+    @property
+    def position(self) -> LogPosition:
+        """Up to where it has read the log; behind that of a dump at the end, which may hear of growth later."""
+
+    @property
+    def sent(self) -> GtidState:
+        """What the replica has: it changes meanwhile, so ask it for single numbers."""
+
+    @property
+    def is_at_end(self) -> bool:
+        """All that is durable was handed to the kernel."""
 
 
 class EndReason(enum.Enum):
     SHUTDOWN = "the server is shutting down"
+    HOLDS_FILE = "it keeps a file from being removed"
     KILL_QUERY = "KILL QUERY"
     NEWER_DUMP = "a newer dump of the same server id has begun"
 
@@ -41,11 +62,21 @@ class Session:
     dump_start: GtidPosition | None = None  # what the replica had before its dump, if it said so by GTID
     work: Work | None = None
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
+    dump: RunningDump | None = None
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
 
     @property
     def peer(self) -> str:
         return address(self.host, self.port)
+
+    def __str__(self) -> str:
+        return f"connection {self.connection_id} of {self.user}@{self.peer}"
+
+    @property
+    def log_fields(self) -> dict[str, object]:
+        """What a JSON line of the log has of it."""
+        found = {"connection": self.connection_id, "user": self.user, "client": self.peer}
+        return found if self.dump_server_id is None else {**found, "server_id": self.dump_server_id}
 
     def note(self, command: str, state: str, now: float) -> None:
         self.command, self.state, self.since = command, state, now
@@ -70,6 +101,11 @@ class Registry:
         self._dumps: dict[int | None, set[Session]] = {}  # by server id
         self._last_id = 0
         self.dropped = 0  # connections ended before a login, for lack of room
+        self.sent_bytes = self.received_bytes = 0  # of connections that have ended
+        self.dumps_begun = 0
+        self.logins = Counter(dict.fromkeys(("ok", "wrong", "turned_away", "too_many", "too_late"), 0))
+        self.refusals = Counter(dict.fromkeys(REFUSALS, 0))
+        self.dumps_ended = Counter(dict.fromkeys(("ok", *REFUSALS), 0))
 
     def open(self, host: str, now: float, port: int = 0) -> Session:
         self._last_id += 1
@@ -113,6 +149,7 @@ class Registry:
 
     def begin_dump(self, session: Session, server_id: int) -> None:
         session.dump_server_id = server_id
+        self.dumps_begun += 1
         self._dumps.setdefault(server_id, set()).add(session)
 
     def end_dumps_of(self, server_id: int, *, but: Session) -> None:

@@ -87,6 +87,11 @@ class BlockSource:
         self._are_long = False  # blocks, while a thread sends them
         self.is_at_end = False  # after the block that was given last
 
+    @property
+    def position(self) -> LogPosition:
+        """Of the log, up to where it was read."""
+        return self._at.position
+
     def close(self) -> None:
         """No thread may be in a call."""
         self._note_way()

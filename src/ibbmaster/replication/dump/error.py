@@ -29,8 +29,11 @@ class DumpError(IbbMasterError):
         code: int = FATAL_ERROR_READING_BINLOG,
         sqlstate: str = GENERAL_STATE,
         advice: str = "",
+        kind: str = "other",
     ) -> None:
-        super().__init__(text, explanation, code, sqlstate, advice)
+        """`kind` is a word for the figures."""
+        super().__init__(text, explanation, code, sqlstate, advice, kind)
+        self.kind = kind
         self.text = text
         self.explanation = explanation
         self.advice = advice
@@ -51,7 +54,7 @@ class DumpError(IbbMasterError):
 
     def with_place(self, place: str) -> "DumpError":
         """As a traditional primary says it."""
-        return DumpError(self.text + place, self.explanation, self.code, self.sqlstate, self.advice)
+        return DumpError(self.text + place, self.explanation, self.code, self.sqlstate, self.advice, self.kind)
 
 
 def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError:
@@ -74,7 +77,7 @@ def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError
         text = "I/O error reading log event"
     else:
         text = "bogus data in log event"
-    return DumpError(text + _in_brackets(_place(cause) or group_place or _reason(cause)), str(cause))
+    return DumpError(text + _in_brackets(_place(cause) or group_place or _reason(cause)), str(cause), kind="damaged")
 
 
 def _no_event_text(cause: MissingEventError) -> str:
@@ -92,7 +95,7 @@ def seeking_failed(cause: IbbMasterError) -> DumpError:
     if isinstance(cause, PositionPurgedError):
         return too_old(str(cause))
     text = "Error while looking up GTID position in engine binlog"
-    return DumpError(text + _in_brackets(_place(cause) or _reason(cause)), str(cause))
+    return DumpError(text + _in_brackets(_place(cause) or _reason(cause)), str(cause), kind="damaged")
 
 
 def _place(cause: IbbMasterError) -> str:
@@ -126,6 +129,7 @@ def too_old(explanation: str) -> DumpError:
         "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
         "required binlog files have been purged.",
         explanation,
+        kind="purged",
     )
 
 

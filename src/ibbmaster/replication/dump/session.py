@@ -110,7 +110,7 @@ class DumpSession:
         """
         self._request = request
         self._profile = profile
-        self._state = start_state.copy()  # what was logged up to the group seen last; unless it will not be asked
+        self._state = start_state.copy()  # what was logged up to the group seen last
         self._skipping = GroupFilter(request, check, start_state=start_state, current_state=current_state)
         self._is_by_file = request.position is None
         counts_to_start = self._is_by_file and not profile.sends_files
@@ -147,6 +147,11 @@ class DumpSession:
             return SessionState.NEW
         return SessionState.INSIDE if self.is_inside_group else SessionState.BETWEEN
 
+    @property
+    def sent_state(self) -> GtidState:
+        """What was logged up to the group seen last. It changes with the next one."""
+        return self._state
+
     @_only(SessionState.NEW)
     def start(self) -> None:
         """Queue the opening of the stream; if the UNTIL is already met, also the end. Source: MariaDB 12.3,
@@ -180,6 +185,7 @@ class DumpSession:
             return iter(())
         self.is_inside_group = True
         if self._needs_no_care and group.gtid is not None and self._skipping.decides_nothing:
+            self._state.log(group.gtid)
             return self._guard(group, SEND)  # the serving path
         return self._receive_judged(group)
 

@@ -127,7 +127,7 @@ def not_in_binlog(gtid: Gtid, state: GtidState) -> DumpError:
     text = f"Error: connecting slave requested to start from GTID {gtid}, which is not in the master's binlog"
     latest = state.latest(gtid.domain_id)
     if latest is None:
-        return DumpError(text, f"domain {gtid.domain_id}: the log has nothing of it; {_advice(gtid)}")
+        return DumpError(text, f"domain {gtid.domain_id}: the log has nothing of it; {_advice(gtid)}", kind="diverged")
     if latest.seq_no >= gtid.seq_no:
         text += (
             ". Since the master's binlog contains GTIDs with higher sequence numbers, it probably means that the slave "
@@ -139,7 +139,9 @@ def not_in_binlog(gtid: Gtid, state: GtidState) -> DumpError:
     own = state.seq_no(gtid.domain_id, gtid.server_id)
     logged = f"nothing of server {gtid.server_id}" if own is None else f"server {gtid.server_id} up to {own}"
     return DumpError(
-        text, f"domain {gtid.domain_id}: the log ends at {latest} and has {logged}, the replica is at {gtid}: {reason}"
+        text,
+        f"domain {gtid.domain_id}: the log ends at {latest} and has {logged}, the replica is at {gtid}: {reason}",
+        kind="diverged",
     )
 
 
