@@ -15,6 +15,7 @@ from ibbmaster.errors import ConfigurationError
 from .credentials import source_options
 from .log_lines import begin_log
 from .serve import read_again, watching
+from .service import ALIVE, READY, STOPPING, notify
 
 log = logging.getLogger(__name__)
 
@@ -40,12 +41,15 @@ def run(args: argparse.Namespace) -> int:
         if watched is not None:
             watched.source = followed
         _tell(args, followed, "following")
+        notify(READY)
         while not followed.wait(LOOK_S):
+            notify(ALIVE)
             signalled = heard.pop(0) if heard else None
             if signalled == signal.SIGHUP:
                 _read_again(args)
             elif signalled is not None:
                 log.info("%s: following ends", signal.Signals(signalled).name)
+                notify(STOPPING)
                 followed.stop()
             elif sys.stderr.isatty():
                 status = followed.status

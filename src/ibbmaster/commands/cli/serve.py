@@ -29,6 +29,7 @@ from ibbmaster.extras import needed_for
 from ibbmaster.storage.codec.printable import address
 from . import credentials
 from .log_lines import begin_log
+from .service import ALIVE, READY, STOPPING, notify
 
 if TYPE_CHECKING:
     from ibbmaster.primary.server.http import Watched
@@ -67,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
             if watched is not None:
                 watched.source = primary.figures
             announce(primary, as_json=args.json)
+            primary.figures.on_beat = lambda is_stopping: notify(STOPPING if is_stopping else ALIVE)
+            notify(READY)
 
         if is_played:
             from .replay import play

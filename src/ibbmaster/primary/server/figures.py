@@ -95,9 +95,11 @@ class Figures:
     ) -> None:
         self.more: list[Callable[[], Iterable[Figure]]] = []
         self.is_stopping = False
+        self.on_beat: Callable[[bool], object] = lambda is_stopping: None  # while the event loop works
         self.beat_at = self._since = clock()
         self.dumps: dict[int, DumpFigures] = {}
         """By connection, at the last look."""
+        self.looked_s = 0.0  # how long the last look took
         self._engine, self._registry, self._guard, self._clock = engine, registry, guard, clock
         self._ends: list[tuple[float, LogPosition]] = []
         self._seen: dict[int, _Seen] = {}
@@ -119,6 +121,7 @@ class Figures:
                 return []
             self._seen = {one.connection_id: self._seen.get(one.connection_id, _Seen()) for one in running}
             self.dumps = {one.connection_id: self._measured(one, now, end, files, state) for one in running}
+            self.looked_s = self._clock() - now
             return [one for one in running if self.dumps[one.connection_id].held_file]
 
     def _look_at_end(self, now: float, *, only_cached: bool) -> LogPosition:
@@ -178,6 +181,15 @@ class Figures:
         self._known.move_to_end(key)
         if len(self._known) > REMEMBERED_MAX:
             self._known.popitem(last=False)
+
+    def beat(self) -> None:
+        """The event loop works."""
+        self.beat_at = self._clock()
+        self.on_beat(self.is_stopping)
+
+    def stop(self) -> None:
+        self.is_stopping = True
+        self.beat()
 
     def problems(self) -> Iterator[str]:
         """Why the primary is not ready."""

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 WATCH_S = 2.0  # between two looks at the dumps
+LOOK_SHARE = 50  # of many thousand dumps they take no more than this part of the time
 SHORTAGE_WAIT_S = 0.1
 SHORTAGE_TOLD_S = 60.0
 SEND_BUFFER_SIZE = 512 * 1024  # in the kernel, per replica: with our one block below 2 MiB
@@ -83,7 +84,7 @@ class Primary:
 
     def stop(self) -> None:
         """End every dump with its last packet; then `serve` returns."""
-        self.figures.is_stopping = True
+        self.figures.stop()
         self._stopping.set()
 
     async def _listen(self) -> list[trio.SocketListener]:
@@ -161,7 +162,7 @@ class Primary:
         limit_s = math.inf if self.options.hold_s is None else self.options.hold_s
         limiter = trio.CapacityLimiter(1)  # its own: other work in threads does not delay it
         while True:
-            self.figures.beat_at = time.monotonic()
+            self.figures.beat()
             holding: list[Session] = []
             if any(session.dump is not None for session in self.registry):
                 holding = await trio.to_thread.run_sync(self.figures.look, limiter=limiter, abandon_on_cancel=True)
@@ -175,7 +176,7 @@ class Primary:
                     log.warning("%s (server id %d) is ended, so that the file can be removed", session, dump.server_id)
                     session.end_dump(EndReason.HOLDS_FILE)
             told = {session.connection_id for session in holding}
-            await trio.sleep(WATCH_S)
+            await trio.sleep(max(WATCH_S, LOOK_SHARE * self.figures.looked_s))
 
     async def _heed_signals(
         self,
