@@ -40,7 +40,8 @@ class _CommandsFormatter(argparse.HelpFormatter):
 
 def build_parser(command: str, given: Sequence[str] = (), *, is_whole: bool = False) -> argparse.ArgumentParser:
     """The parser of a command, with the defaults that a configuration named in `given` has; without a command of that
-    name, the parser of all commands' names, or the whole one. Raises ConfigurationError: the configuration has a mistake."""
+    name, the parser of all commands' names, or the whole one. Raises ConfigurationError: the configuration has a
+    mistake."""
     parser = argparse.ArgumentParser(
         prog="ibbmaster", description=DESCRIPTION, epilog=EPILOG, formatter_class=_CommandsFormatter
     )
