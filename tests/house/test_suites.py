@@ -1,7 +1,9 @@
 """What plugins of the suite do: a test that Spark has ended for want of time runs again, and one that fails by itself
-does not; nothing is left among the temporary files of the machine; and ^C ends the suite at once.
+does not; nothing is left among the temporary files of the machine; ^C ends the suite at once; and of cases that differ
+only in the version of a server a short run has one.
 """
 
+import re
 import signal
 import subprocess
 import sys
@@ -79,3 +81,12 @@ def test_an_interrupt_ends_the_suite_without_a_traceback() -> None:
     assert "! KeyboardInterrupt !" in said
     assert "Traceback" not in said
     assert "failed" not in said
+
+
+def test_each_case_beside_real_servers_is_tried_with_one_version() -> None:
+    suite = Path(__file__).parents[1] / "interop" / "test_replica_options.py"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "0", "--collect-only", str(suite)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    cases = re.findall(r"::(\w+)\[(?:10\.11|11\.8)(-.+)?\]$", said, re.MULTILINE)
+    assert len(cases) == len(set(cases)) > 20

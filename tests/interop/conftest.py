@@ -56,9 +56,9 @@ def _left_to_a_longer_run(items: Iterable[pytest.Item], seed: str) -> dict[str, 
             drawn.update(marker.args if marker is not None else ())
             is_large = getattr(spec.params.get("capture"), "is_large", False)  # `served_capture` decides
             if drawn and not is_large:
-                others = sorted((name, index) for name, index in spec.indices.items() if name not in drawn)
+                others = sorted((name, id(value)) for name, value in spec.params.items() if name not in drawn)
                 groups[item.path.name, item.originalname, *others].append(item)
-    kept = {random.Random(f"{seed} {key}").choice(group).nodeid for key, group in groups.items()}
+    kept = {random.Random(f"{seed} {group[0].nodeid}").choice(group).nodeid for group in groups.values()}
     return {item.nodeid: item for group in groups.values() for item in group if item.nodeid not in kept}
 
 
