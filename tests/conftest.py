@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -98,6 +99,9 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--interop-all"):
         _skip_twins(items)
+        left = _left_to_a_longer_run(items, config.option.seed)
+        items[:] = [item for item in items if item.nodeid not in left]
+        config.hook.pytest_deselected(items=list(left.values()))
     for item in items:
         if "java" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)
@@ -105,6 +109,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif "simulation" in item.path.parts:
             item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: (_turn(item), "spark" in getattr(item, "fixturenames", ())))
+
+
+def _left_to_a_longer_run(items: list[pytest.Item], seed: str) -> dict[str, pytest.Item]:
+    """Of the cases of a test that `some_of` marks: all but so many of the seed."""
+    groups: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("some_of") is not None:
+            groups[item.nodeid.partition("[")[0]].append(item)
+    left = {item.nodeid: item for group in groups.values() for item in group}
+    for test, group in groups.items():
+        (count,) = group[0].get_closest_marker("some_of").args  # type: ignore[union-attr]
+        for item in random.Random(f"{seed} {test}").sample(group, min(count, len(group))):
+            del left[item.nodeid]
+    return left
 
 
 def _skip_twins(items: list[pytest.Item]) -> None:

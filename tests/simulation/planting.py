@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 PLANTED = Path(__file__).parent / "planted"
 HUNK = re.compile(r"^@@ .*@@.*\n", re.MULTILINE)
 TESTS_FAILED = 1  # exit status of pytest
+WHOLE = ("--interop-all", "--crash-states=6000", "--schedules=30")  # what finds them, and not a sample
 TIMEOUT_S = 3600  # only the rare ones come near it
 
 
@@ -84,7 +85,7 @@ def is_found(bug):
         shutil.copytree(ROOT / "src", root / "src")  # with what is compiled: it stays valid
         bug.plant(root)
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        command += [word for line in bug.found_by for word in line.split()]
+        command += [*WHOLE, *(word for line in bug.found_by for word in line.split())]
         paths = [str(root / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "IBBMASTER_PLANTED": bug.name}
         run = subprocess.run(

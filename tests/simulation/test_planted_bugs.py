@@ -1,5 +1,7 @@
 """Bugs that are planted on purpose turn a test red, each of them: here a sample, all of them with `--planted all`."""
 
+import random
+
 import pytest
 
 from tests.simulation.planting import PLANTED, Bug, UnfitPatchError, all_bugs, is_found
@@ -14,12 +16,14 @@ SAMPLE = {  # quick ones of each kind; the first five are those that a single th
     "real-sync-does-nothing",
     "group-behind-a-hole-skipped",
 }
+DRAWN = 5  # of those, by the seed
 BUGS = {bug.name: bug for bug in all_bugs()}
 
 
 def pytest_generate_tests(metafunc):
     if "bug" in metafunc.fixturenames:
-        names = BUGS if metafunc.config.getoption("--planted") == "all" else SAMPLE & BUGS.keys()
+        sample = random.Random(metafunc.config.getoption("--seed")).sample(sorted(SAMPLE & BUGS.keys()), DRAWN)
+        names = BUGS if metafunc.config.getoption("--planted") == "all" else sample
         metafunc.parametrize("bug", [BUGS[name] for name in sorted(names)], ids=sorted(names))
 
 

@@ -19,7 +19,7 @@ from ibbmaster.kernel.entries import SOURCES, digest
 
 ROOT = Path(__file__).parents[2]
 PAGES = int(os.environ.get("IBBMASTER_SANITIZED_PAGES", "3000"))
-FLAGS = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=alignment")
+FLAGS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-sanitize=alignment")
 PROGRAM = '''
 import random, sys, zlib
 from pathlib import Path

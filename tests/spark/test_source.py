@@ -20,10 +20,9 @@ from ibbmaster.tables.arrow.staging import option_names
 from tests.table_versions import versions_of, without_statements
 
 
+@pytest.mark.some_of(6)  # tests/tables reads each of them
 @pytest.mark.parametrize("capture", [name for name in readable_captures() if "/big" not in name])  # values of megabytes
-def test_the_rows_are_those_that_mariadb_binlog_prints(spark, imported, capture, tmp_path, request):
-    if capture.startswith("10.11") and not request.config.getoption("--interop-all"):
-        pytest.skip("as that of 11.8; --interop-all has no such exceptions")
+def test_the_rows_are_those_that_mariadb_binlog_prints(spark, imported, capture, tmp_path):
     printed = [change for path in binlog_files(CLASSIC / capture, tmp_path) for change in printed_changes(path)]
     directory = imported(capture)
     tables = readable_tables(directory)

@@ -75,6 +75,7 @@ def run(memory_path, *paths, sizes=SIZES["the smallest files"], append=False):
     return import_classic(paths, RealDisk(memory_path), **sized(*sizes), append=append)
 
 
+@pytest.mark.some_of(40)
 @pytest.mark.parametrize(("name", "max_file_bytes", "state_interval_bytes"), CASES.values(), ids=CASES)
 def test_every_captured_series_comes_out_event_by_event(memory_path, name, max_file_bytes, state_interval_bytes):
     expected = json.loads((CLASSIC / name / "expected.json").read_text())

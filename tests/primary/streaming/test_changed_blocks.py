@@ -47,6 +47,7 @@ def test_captures_of_each_kind_under_other_numbers_and_as_each_kind_of_primary(d
         check_same(dump_of, log, ways=PUMPS[:2], **options)
 
 
+@pytest.mark.some_of(3)
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("seed", range(2))
 def test_random_logs_from_any_position(dump_of, tmp_path, seed, profile):
@@ -104,6 +105,7 @@ def options_for(engine, rng):
     )
 
 
+@pytest.mark.some_of(15)
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_captures_of_which_something_is_left_out(dump_of, path, pytestconfig):
     rng = random.Random(f"{pytestconfig.getoption('--seed')} {path.name}")

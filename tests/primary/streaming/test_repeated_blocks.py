@@ -37,6 +37,7 @@ def positions_in(log, rng):
     return [str(log.start_of_file().state.position()), *map(str, chosen), str(mixed)]
 
 
+@pytest.mark.some_of(12)
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_captures_again_and_again_from_anywhere(dump_of, path):
     rng = random.Random(random.randrange(2**32))

@@ -55,6 +55,7 @@ def test_captures_of_real_servers(dump_of, tmp_path, capture, profile):
     check_same(dump_of, open_files(tmp_path), ways=PUMPS[:2], profile=profile, knows_checksums=True)
 
 
+@pytest.mark.some_of(5)
 @pytest.mark.parametrize("seed", range(12))
 def test_random_logs_from_any_position(dump_of, tmp_path, seed):
     store = random_log(seed, RealDisk(tmp_path))

@@ -113,6 +113,7 @@ def without_time(rows):
     return rows if isinstance(rows, str) else [(row[0], *row[2:]) for row in rows]
 
 
+@pytest.mark.some_of(5)
 @pytest.mark.parametrize("name", LOGS)
 def test_random_stages_give_the_same_rows_in_every_way(name, tmp_path, pytestconfig):
     rng = random.Random(seed := f"{pytestconfig.getoption('--seed')} {name}")
