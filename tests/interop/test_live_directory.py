@@ -106,7 +106,7 @@ def copying(server: RealPrimary, directory: Path) -> subprocess.Popen[bytes]:
     first = max((path.name for path in directory.iterdir()), default="binlog.000001")
     options = ["--read-from-remote-server", "--raw", "--stop-never", "--verify-binlog-checksum"]
     options += [f"--result-file={directory}/", "--stop-never-slave-server-id=77", first]
-    return subprocess.Popen(tool_command(VERSION, "mariadb-binlog", *login_options(server), *options))
+    return subprocess.Popen(tool_command(VERSION, "mariadb-binlog", "--skip-ssl", *login_options(server), *options))
 
 
 def test_a_copier_is_killed_and_begun_again_in_front_of_a_replica(

@@ -187,7 +187,7 @@ class RealServer:
             raise RealServerError(f"MariaDB {self.programs.version} did not start:\n{self.log_text()}")
 
     def _network_options(self) -> list[str]:
-        return ["--skip-networking", "--skip-ssl"]  # 11.8 makes a key at each start, which takes as long as all else
+        return ["--skip-networking"]
 
     def _read_log(self, pipe: BinaryIO, answered: threading.Event) -> None:
         with pipe:
@@ -296,7 +296,7 @@ class RealPrimary(NetworkServer):
     port: int
 
     def __init__(self, template: ServerTemplate, directory: Path, files: Sequence[Path], *options: str) -> None:
-        super().__init__(template, directory, "--server-id=1", "--log-bin=binlog", "--skip-ssl", *options)
+        super().__init__(template, directory, "--server-id=1", "--log-bin=binlog", *options)
         for file in files:
             shutil.copyfile(file, self.data / file.name)
         (self.data / "binlog.index").write_text("".join(f"./{file.name}\n" for file in files))

@@ -23,6 +23,7 @@ TOOLS = {
     "node": ("node", "npm"),
     "azurite": ("node", "npm"),
 }
+JAVA = ("java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # for what lives for seconds
 HEAP = {"java": "-Xmx128m", "debezium": "-Xmx300m"}
 MAVEN_COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
@@ -72,7 +73,7 @@ def driver_command(kind: str, what: str) -> list[str]:
     match kind:
         case "java" | "debezium":
             path = os.pathsep.join((str(directory / "classes"), str(directory / "lib" / "*")))
-            return ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", HEAP[kind], "-cp", path, what]
+            return [*JAVA, HEAP[kind], "-cp", path, what]
         case "go":
             return [str(directory / "driver"), what]
         case "azurite":

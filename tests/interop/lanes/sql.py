@@ -64,7 +64,7 @@ def copy_binlogs(server: RealServer, target: Path, copied: set[str] | None = Non
 
 def run_script(server: RealServer, script: bytes, *options: str) -> str:
     """What the server's own client says of a script; nothing if it runs to its end."""
-    client = [*server.programs.command("mariadb"), "--no-defaults", "--binary-mode", *options]
+    client = [*server.programs.command("mariadb"), "--no-defaults", "--skip-ssl", "--binary-mode", *options]
     client += [f"--socket={server.socket}", "--user=root"]
     done = subprocess.run(client, input=script, capture_output=True, timeout=TIMEOUT_S, check=False)
     return done.stderr.decode("utf-8", "replace")
@@ -72,6 +72,6 @@ def run_script(server: RealServer, script: bytes, *options: str) -> str:
 
 def dump_of(server: RealServer, *options: str) -> bytes:
     """What mariadb-dump writes of some databases, with the position that it is of."""
-    command = [*server.programs.command("mariadb-dump"), "--no-defaults", f"--socket={server.socket}", "--user=root"]
-    command += ["--master-data", "--gtid", "--single-transaction", *options]
+    command = [*server.programs.command("mariadb-dump"), "--no-defaults", "--skip-ssl", f"--socket={server.socket}"]
+    command += ["--user=root", "--master-data", "--gtid", "--single-transaction", *options]
     return subprocess.run(command, capture_output=True, timeout=TIMEOUT_S, check=True).stdout
