@@ -23,7 +23,7 @@ from tests.machinery.tables import rows_of
 
 pytest_plugins = [
     *("tests.alone", "tests.built_logs", "tests.command_line", "tests.left_behind", "tests.object_stores"),
-    "tests.slow_workers",
+    *("tests.quick_groups", "tests.slow_workers"),
 ]  # logs in memory, for the folders that read them
 
 DATA_MAX = 12 << 30  # bytes of private memory, mapped or not, in each process of tests

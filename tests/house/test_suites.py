@@ -1,6 +1,6 @@
 """What plugins of the suite do: a test that Spark has ended for want of time runs again, and one that fails by itself
-does not; nothing is left among the temporary files of the machine; ^C ends the suite at once; and of cases that differ
-only in the version of a server a short run has one.
+does not; nothing is left among the temporary files of the machine; ^C ends the suite at once; of cases that differ only
+in the version of a server a short run has one; and each test is given to one process.
 """
 
 import re
@@ -90,3 +90,28 @@ def test_each_case_beside_real_servers_is_tried_with_one_version() -> None:
 
     cases = re.findall(r"::(\w+)\[(?:10\.11|11\.8)(-.+)?\]$", said, re.MULTILINE)
     assert len(cases) == len(set(cases)) > 20
+
+
+GROUPED = """
+import os
+import pytest
+
+@pytest.mark.parametrize("number", range(300))
+def test_it_is_run_once(number, tmp_path_factory):
+    (tmp_path_factory.getbasetemp().parent / f"run-{number}").mkdir()
+
+@pytest.mark.xdist_group("one")
+@pytest.mark.parametrize("number", range(3))
+def test_a_group_has_a_process(number, tmp_path_factory):
+    (tmp_path_factory.getbasetemp().parent / f"in-{os.environ['PYTEST_XDIST_WORKER']}").mkdir(exist_ok=True)
+"""
+
+
+def test_each_test_is_given_to_a_process_once_and_a_group_to_one(run_suite, tmp_path: Path) -> None:
+    made = tmp_path / "made"
+    options = "-n", "2", "--dist=loadgroup", "-p", "tests.quick_groups", "--basetemp", str(made)
+    printed = run_suite(GROUPED, *options)
+
+    assert "303 passed" in printed, printed
+    assert len([*made.glob("run-*")]) == 300
+    assert len([*made.glob("in-*")]) == 1
