@@ -6,7 +6,7 @@ import pytest
 import trio
 
 import ibbmaster
-from ibbmaster.api.following import SourceOptions, hosts_of, primaries_of, server_id_of
+from ibbmaster.api.following import SourceOptions, primaries_of, server_id_of
 from ibbmaster.errors import BusyError, ConfigurationError, GtidOrderError, SourceError
 
 
@@ -30,7 +30,8 @@ def test_a_source_names_account_and_hosts(source, primaries):
 def test_the_password_of_the_source_comes_before_another():
     assert shown("mysql://u@h", password="file") == [("u", "file", "h", 3306)]
     assert shown("mysql://u:url@h", password="file") == [("u", "url", "h", 3306)]
-    assert hosts_of("mysql://u:url@h:1,[::1]/") == "h:1,[::1]"
+    named = primaries_of("mysql://u:url@h:1,[::1]/", SourceOptions(), 9)
+    assert ",".join(map(str, named)) == "h:1,[::1]:3306"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ibbmaster.primary.server.options import ConnectionStep
 from ibbmaster.replication.wire.command import BinlogDump
 from ibbmaster.replication.wire.response import Err
 from ibbmaster.testkit import FixturePrimary
-from ibbmaster.testkit.fault_stage import Faults, ReadingStage
+from ibbmaster.testkit.fault_stage import Faults
 
 
 @contextlib.contextmanager
@@ -169,14 +169,14 @@ class Interfering(Faults):
         return Shortening()
 
 
-class Shortening(ReadingStage):
+class Shortening:
     async def pass_on(self, block, send):
         from ibbmaster.primary.streaming.block import plain_block
 
         await send(plain_block(bytes(block.data())[:-1], block.after))
 
 
-class Cutting(ReadingStage):
+class Cutting:
     def __init__(self, session, is_enough, resets):
         self._socket, self._is_enough, self._resets = session.socket, is_enough, resets
 

@@ -104,11 +104,6 @@ def primaries_of(source: str, options: SourceOptions, server_id: int) -> list[Pr
     return found
 
 
-def hosts_of(source: str) -> str:
-    """The hosts of a source, without the account."""
-    return source.rpartition("//")[2].rpartition("@")[2].rstrip("/")
-
-
 def server_id_of(path: Path) -> int:
     """The server id of a follower: its own for each directory and machine, as a primary takes two of one id for one."""
     return 2**31 | crc32(f"{socket.gethostname()}:{path.resolve()}".encode()) >> 1
@@ -129,7 +124,8 @@ class Followed:
     """A log that follows a primary, in a thread. Made by `ibbmaster.follow`; as a context it stops at the end, and
     closes `log`."""
 
-    def __init__(self, path: Path, store: BinlogStore, follower: PrimaryFollower) -> None:
+    def __init__(self, path: Path, store: BinlogStore, follower: PrimaryFollower, hosts: str) -> None:
+        self.hosts = hosts
         self._path = path
         self._store = store
         self._stack = ExitStack()
@@ -319,7 +315,7 @@ def follow_with(
             retries_refusals=retries_refusals,
             buffer_bytes=buffer_bytes,
         )
-        return Followed(where, store, follower)
+        return Followed(where, store, follower, ",".join(map(str, primaries)))
     except BaseException:
         store.close()
         raise

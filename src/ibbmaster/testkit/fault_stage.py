@@ -241,17 +241,7 @@ class Faults(FaultPlan):
         return Ok()
 
 
-class ReadingStage:
-    only_counts = False
-
-    def note_border(self) -> None:
-        """Nothing changes between two groups."""
-
-    def note_sent(self, size: int) -> None:
-        raise AssertionError("a pump has sent past a stage that reads")
-
-
-class FaultStage(ReadingStage):
+class FaultStage:
     def __init__(self, faults: Faults, session: Session, number: int) -> None:
         self._faults = faults
         self._session = session

@@ -28,7 +28,7 @@ from ibbmaster.replication.wire.response import Response
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import address
 from .clock import FixtureClock
-from .fault_stage import Faults, ReadingStage
+from .fault_stage import Faults
 from .stream_places import StreamPlaces
 
 SIOCOUTQ = termios.TIOCOUTQ  # unacknowledged bytes of a socket
@@ -259,7 +259,7 @@ class Witness:
         return lines if found or not others else f"no connection of {replica!r}, but {lines}"
 
 
-class _SentStage(ReadingStage):
+class _SentStage:
     """Reads what the faults let through to one replica."""
 
     def __init__(self, seen: SeenConnection, changed: threading.Condition) -> None:

@@ -36,29 +36,15 @@ class Log:
         self.log_end.steps[number] = shared_step([block], sequence, number + 1, self.probe)
 
 
-class Stage:
-    def __init__(self) -> None:
-        self.only_counts = True
-        self.is_planned = False
-        self.is_broken = False
-        self.sent_bytes = 0
-
-    def note_border(self) -> None:
-        self.only_counts = not self.is_planned
-
-    def note_sent(self, size: int) -> None:
-        self.sent_bytes += size
-
-
 class Member:
     """A dump that leads by writing what comes, if it may."""
 
-    def __init__(self, log: Log, log_end: LogEnd, *, sequence: int = 0, stage: Stage | None = None) -> None:
+    def __init__(self, log: Log, log_end: LogEnd, *, sequence: int = 0, has_stage: bool = False) -> None:
         self.ours, self.theirs = socket.socketpair()
         for one in (self.ours, self.theirs):
             one.setblocking(False)
         self.first_sequence = sequence
-        self.sink, self.sequence, self.stage = SocketSink(self.ours.fileno()), sequence, stage
+        self.sink, self.sequence, self.has_stage = SocketSink(self.ours.fileno()), sequence, has_stage
         self._log, self._log_end = log, log_end
         self.at = 0  # the place up to which it was brought
         self.may_follow = True
@@ -69,16 +55,6 @@ class Member:
 
     def wait(self, place: int | None) -> None:
         self._log_end.join(self, place)
-
-    has_stage = property(lambda self: self.stage is not None)
-
-    def note_border(self) -> bool:
-        self.stage.note_border()
-        return self.stage.only_counts
-
-    def note_sent(self, size: int) -> bool:
-        self.stage.note_sent(size)
-        return not self.stage.is_broken
 
     def follow(self, missed) -> bool:
         block = missed.steps.block
@@ -95,17 +71,13 @@ class Member:
         if self.at == self._log.end:
             self.wait(place)
             return
-        if self.stage is not None:
-            self.stage.note_border()
-            if not self.stage.only_counts:
-                self.wake_up(None)
-                return
+        if self.has_stage:
+            self.wake_up(None)
+            return
         self.led += 1
         self._log.step(self.at, self.sequence)
         step = self._log.log_end.steps[self.at]
-        size = self.ours.send(step.numbered(self.sequence))
-        if self.stage is not None:
-            self.stage.note_sent(size)
+        self.ours.send(step.numbered(self.sequence))
         self.at, self.sequence = self.at + 1, (self.sequence + 2) & 0xFF
         self.wait(step.after)
 
@@ -231,24 +203,18 @@ def test_members_are_brought_up_a_few_at_a_time_and_old_steps_forgotten(log_end,
     assert sum(len(member.followed) for member in members) <= rounds + count * rounds / dumping.STEPS_MIN
 
 
-def test_stages_hear_of_borders_and_bytes_and_may_want_their_dump_awake(log, join, grow):
-    leader, counted, planned = join(), join(stage=Stage()), join(stage=Stage())
+def test_dumps_with_a_stage_are_woken_for_each_step_and_no_others(join, grow):
+    leader, plain, staged = join(), join(), join(has_stage=True)
     grow()
-    size = len(log.log_end.steps[0].block)
-    assert (counted.stage.sent_bytes, planned.stage.sent_bytes) == (size, size)
-    planned.stage.is_planned = True
-    grow()
-    assert planned.woken == [(1, None)]
-    assert (counted.stage.sent_bytes, planned.stage.sent_bytes) == (2 * size, size)
-    assert len(planned.payloads()) == 2
-    assert not leader.woken + counted.woken
+    assert staged.woken == [(0, None)]
+    assert staged.payloads() == []
+    assert not leader.woken + plain.woken
 
 
-def test_a_stage_that_wants_the_last_one_awake_leaves_no_crowd(log_end, join, grow):
-    leader, planned = join(), join(stage=Stage())
-    planned.stage.is_planned = True
+def test_a_stage_at_a_place_where_it_is_alone_leaves_no_crowd(log_end, join, grow):
+    leader, staged = join(), join(has_stage=True)
     grow()
-    assert planned.woken == [(0, None)]
+    assert staged.woken == [(0, None)]
     assert list(log_end._crowds) == [leader.at] == [1]
     assert len(log_end) == 1
 

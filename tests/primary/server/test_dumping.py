@@ -345,6 +345,25 @@ async def test_a_dump_that_does_not_wait_or_whose_primary_stops_ends_with_eof(se
         assert (await replica.packet(), await replica.packet()) == (EOF, None)
 
 
+@pytest.mark.parametrize("version", ["10.11", "11.8"])
+async def test_a_dump_ends_with_the_status_of_its_session_as_that_of_a_real_server(serving, connect, growing, version):
+    """The recorded client had said SET AUTOCOMMIT = 0."""
+    recorded = (
+        (Path(__file__).parents[3] / "fixtures" / "wire" / f"pymysqlreplication_gtid.py-to-{version}.jsonl")
+        .read_text()
+        .splitlines()
+    )
+    sent = [line for line in map(json.loads, recorded) if line.get("dir") == "S>C" and line["conn"] == 1]
+    assert sent[-1]["meaning"].startswith("EOF")
+    async with serving(growing.directory) as (_, port):
+        for autocommit, last in ((0, bytes.fromhex(sent[-1]["hex"])), (1, EOF)):
+            replica = await connect(port)
+            await replica.query(f"SET AUTOCOMMIT = {autocommit}")
+            await replica.dump(flags=1)
+            await replica.event_types(3)
+            assert await replica.packet() == last
+
+
 async def test_a_newer_dump_of_the_same_server_id_ends_the_older(serving, begin, growing):
     async with serving(growing.directory) as (_, port):
         older = await begin(port, 3, server_id=7)

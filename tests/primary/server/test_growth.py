@@ -311,8 +311,7 @@ async def test_what_fails_where_the_log_grows_is_met_by_each_dump(waiting_dump, 
     assert len(failed) == 3
 
 
-@pytest.mark.parametrize("method", ["note_border", "note_sent"])
-async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, monkeypatch, store, steps, method):
+async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, monkeypatch, store, steps):
     waiting = Waiting(waiting_dump, store, 6, requests=[{}])
     failed = []
 
@@ -328,7 +327,7 @@ async def test_a_stage_that_fails_ends_its_own_dump_and_no_other(waiting_dump, m
     async with waiting.running(run):
         for _ in range(3):
             await waiting.grow(100)
-        monkeypatch.setattr(waiting.counters[5], method, fail)
+        monkeypatch.setattr(waiting.counters[5], "pass_on", fail)
         await trio.to_thread.run_sync(store.commit, 100)
         waiting.log_end.announce()
         await trio.testing.wait_all_tasks_blocked()

@@ -9,7 +9,7 @@ import signal
 import sys
 from typing import Any
 
-from ibbmaster.api.following import Followed, follow_with, hosts_of, primaries_of
+from ibbmaster.api.following import Followed, follow_with, primaries_of
 from ibbmaster.api.stores import WritingOptions, store_options
 from ibbmaster.errors import ConfigurationError
 from .credentials import source_options
@@ -74,6 +74,6 @@ def _tell(args: argparse.Namespace, followed: Followed, what: str) -> None:
         said: dict[str, Any] = {"event": what, "directory": str(args.to), "transactions": status.groups}
         print(json.dumps({**said, "gtid_state": str(state)}), flush=True)
     elif what == "following":
-        print(f"following {hosts_of(args.source)} into {args.to} after {state.position() or 'nothing'}", flush=True)
+        print(f"following {followed.hosts} into {args.to} after {state.position() or 'nothing'}", flush=True)
     else:
         print(f"{status.groups} transactions stored; {args.to} ends at {state.position() or 'nothing'}", flush=True)

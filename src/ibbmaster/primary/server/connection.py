@@ -47,7 +47,7 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
         primary.registry.refusals[refused.kind] += 1
         log.warning("%s (server id %d) refused: %s", client, command.server_id, refused)
         comes_back = isinstance(error, LogResetError)  # to be judged anew
-        client.wire.close(Eof() if comes_back else refused.err)
+        client.wire.close(Eof(status=client.dialog.status) if comes_back else refused.err)
         await client.flush()
         return
     primary.registry.begin_dump(session, command.server_id)
@@ -99,6 +99,7 @@ def open_dump(client: ConnectedClient, command: commands.BinlogDump, *, only_cac
         client.primary.options.profile,
         skip_replication=client.dialog.skip_replication,
         is_registered=client.session.replica_server_id is not None,
+        status=client.dialog.status,
     )
     return client.primary.opening.open(request, only_cached=only_cached)
 

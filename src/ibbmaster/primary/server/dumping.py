@@ -112,11 +112,9 @@ class DumpSender:
     async def begin(self) -> None:
         """Open the stream, with the first groups if they are in memory; then comes `run`."""
         self._session.start()
-        self._source.opens_alone = self.has_stage  # it hears of borders between groups
+        self._source.opens_alone = self.has_stage  # whose first block has no group
         self._connection.state = SENDING
         if self._session.has_data_to_send:
-            if self._stage is not None:
-                self._stage.note_border()
             block = self._source.next_block(self._log_end.generation, may_wait=False)
             assert block is not None, "what is queued is there"
             await self._send(block)
@@ -148,13 +146,11 @@ class DumpSender:
         if self._rest is not None:
             rest, self._rest = self._rest, None
             return Turn.SEND, rest
-        if self._stage is not None and not self._session.is_inside_group:
-            self._stage.note_border()
         if self._connection.end_reason is EndReason.NEWER_DUMP:
             self._session.terminated_by_newer()
         elif self._connection.end_reason is not None:
             self._session.end_of_service()
-        if self._source.is_far_behind and (self._stage is None or self._stage.only_counts):
+        if self._source.is_far_behind and self._stage is None:
             return Turn.PUMP, None
         has_asked, self._has_asked = self._has_asked, False
         block = None if has_asked else self._source.next_block(self._generation, may_wait=False)
@@ -183,8 +179,6 @@ class DumpSender:
 
     async def _pump(self, pumps: trio.CapacityLimiter) -> None:
         rest, sent_bytes = await trio.to_thread.run_sync(self._source.pump, self.sink, limiter=pumps)
-        if self._stage is not None:
-            self._stage.note_sent(sent_bytes)
         if sent_bytes or rest:  # else a heartbeat may be due
             await self._send(rest)
 
@@ -241,19 +235,6 @@ class DumpSender:
         return self._session.sequence
 
     @_failing_alone
-    def note_border(self) -> bool:
-        if self._stage is not None:
-            self._stage.note_border()
-        return self._stage is None or self._stage.only_counts
-
-    @_failing_alone
-    def note_sent(self, size: int) -> bool:
-        """Tell the stage of bytes that went past it; False if it failed."""
-        assert self._stage is not None
-        self._stage.note_sent(size)
-        return True
-
-    @_failing_alone
     def follow(self, missed: Missed) -> bool:
         """Continue after packets that went out; False if the dump has to wake up."""
         self._source.follow(missed.steps, missed.sequence)
@@ -271,11 +252,10 @@ class DumpSender:
     @_failing_alone
     def _sends_all(self, place: Hashable) -> bool:
         """Send without waiting; False if the task has to continue."""
-        if self._connection.end_reason is not None or not self.note_border():
+        if self._connection.end_reason is not None or self.has_stage:
             return False
         session, sequence, blocks = self._session, self._session.sequence, list[Block]()
         for _ in range(BLOCKS_LED):
-            is_at_border = not session.is_inside_group
             turn, block = self._turn()
             if turn is Turn.WAIT:
                 session.reached_end(now=trio.current_time())
@@ -284,19 +264,14 @@ class DumpSender:
             if turn is Turn.READ:
                 self._has_asked = True
                 self._share(place, blocks, sequence)
-            if block is None or (turn is Turn.SEND and not self._is_out(block, is_at_border)):
+            if block is None or (turn is Turn.SEND and not self._is_out(block)):
                 return False
             blocks.append(block)
         return False
 
-    def _is_out(self, block: Block, is_at_border: bool) -> bool:
-        if is_at_border and not self.note_border():  # what was planned before this block was written is about it
-            self._rest = block
-            return False
+    def _is_out(self, block: Block) -> bool:
         left = left_of(block.data(), self.sink)
         self._rest = None if left is None else plain_block(left, block.after)
-        if self._stage is not None:
-            self._stage.note_sent(len(block) - len(left or b""))
         self._session.sent()
         return left is None
 
@@ -353,7 +328,7 @@ class Crowd:
 
     def send(self, step: SharedStep) -> Iterator[tuple[DumpSender, Missed | None, Block | None]]:
         """Yields the dumps that have to wake up, with the rest of the step."""
-        for dump in [dump for dump in self._staged if not dump.note_border()]:
+        for dump in tuple(self._staged):  # a stage hears of every block
             yield dump, self.remove(dump), None
         if not self._known:
             return
@@ -369,10 +344,8 @@ class Crowd:
         self.place = step.after
         if step.probe is not None:
             step.probe.has_others = True
-        size = len(step.block)
-        failed = [dump for dump in self._staged if not dump.note_sent(size - len(rests.get(dump, b"")))]
-        for dump in rests | dict.fromkeys(failed):
-            yield dump, self.remove(dump), plain_block(rests[dump], step.block.after) if dump in rests else None
+        for dump, rest in rests.items():
+            yield dump, self.remove(dump), plain_block(rest, step.block.after)
         for dump in self._oldest():
             missed = self.remove(dump)
             may_stay = missed is None or dump.follow(missed)

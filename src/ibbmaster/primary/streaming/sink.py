@@ -76,18 +76,9 @@ def is_writable(descriptor: int, patience_ms: int) -> bool:
 class Stage(Protocol):
     """Every block of one dump goes through it, if there is one."""
 
-    @property
-    def only_counts(self) -> bool:
-        """It leaves bytes and times alone: then packets may be sent past it. It may change in `note_border`."""
-
-    def note_border(self) -> None:
-        """What comes next begins between two groups, or ends the dump."""
-
     async def pass_on(self, block: Block, send: Send) -> None:
         """Let a block continue: by `send`, as it is, later, in pieces, changed, or not at all. In its place send a
         `Block`, too: `plain_block(data, block.after)`. Raise `trio.BrokenResourceError` to cut the connection."""
-
-    def note_sent(self, size: int) -> None: ...
 
 
 class Stages:
@@ -96,22 +87,10 @@ class Stages:
     def __init__(self, stages: Sequence[Stage]) -> None:
         self._stages = tuple(stages)
 
-    @property
-    def only_counts(self) -> bool:
-        return all(stage.only_counts for stage in self._stages)
-
-    def note_border(self) -> None:
-        for stage in self._stages:
-            stage.note_border()
-
     async def pass_on(self, block: Block, send: Send) -> None:
         for stage in reversed(self._stages):
             send = partial(stage.pass_on, send=send)
         await send(block)
-
-    def note_sent(self, size: int) -> None:
-        for stage in self._stages:
-            stage.note_sent(size)
 
 
 def made_stage(makers: Sequence[Callable[[Of], Stage | None]], of: Of) -> Stage | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from ibbmaster.errors import DuplicateDomainError, GtidError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
+from ibbmaster.replication.wire.capability import StatusFlag
 from .error import FATAL_ERROR_READING_BINLOG, DumpError
 from .profile import Profile
 
@@ -63,6 +64,7 @@ class DumpRequest:
     wants_rotate_checksum: bool = False  # of the ROTATE before the first FORMAT_DESCRIPTION
     waits_at_end: bool = True
     is_registered: bool = False  # COM_REGISTER_SLAVE came before: a replica, and not a tool
+    status: int = StatusFlag.AUTOCOMMIT  # of its session
 
     def leaves_out(self, domain_id: int) -> bool:
         return domain_id in self.ignored_domain_ids or (
@@ -87,10 +89,11 @@ def dump_request(
     *,
     skip_replication: bool = False,
     is_registered: bool = False,
+    status: int = StatusFlag.AUTOCOMMIT,
 ) -> DumpRequest:
-    """`variables`: the session's user variables by lower-case name; `skip_replication`: the system variable. Raises
-    DumpError: a GTID list cannot be read, or is missing where it is needed. Source: MariaDB 12.3, sql_repl.cc,
-    init_binlog_sender() and mysql_binlog_send().
+    """`variables`: the session's user variables by lower-case name; `skip_replication`: the system variable; `status`:
+    what the dump ends with. Raises DumpError: a GTID list cannot be read, or is missing where it is needed. Source:
+    MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send().
     """
     from ibbmaster.replication.wire.command import (
         DumpFlag,  # who only looks where a dump would begin parses no commands
@@ -125,6 +128,7 @@ def dump_request(
         or (has_unclear_checksum and profile.event_checksum is ChecksumAlgorithm.CRC32),
         waits_at_end=command.server_id != 0 and not command.flags & DumpFlag.NON_BLOCKING,
         is_registered=is_registered,
+        status=status,
     )
 
 

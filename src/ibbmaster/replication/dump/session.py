@@ -364,7 +364,7 @@ class DumpSession:
 
     @_only(*_STARTED)
     def end_of_service(self) -> None:
-        self._end(encode_eof(Eof()))
+        self._end(encode_eof(Eof(status=self._request.status)))
 
     @_only(*_STARTED)
     def terminated_by_newer(self) -> None:
