@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from lanes.azurite import Azurite
 from lanes.capture import Capture, load_captures
+from lanes.following import Server
 from lanes.primary import IbbPrimary, Primary, ibbmaster, login_of, run_program, tool_command
 from lanes.replica import Replica
 from lanes.shop import BEFORE, Shop
@@ -155,6 +156,23 @@ def started(watch_log) -> Iterator[Callable[[str, Any], Any]]:
             return stack.enter_context(server)
 
         yield start
+
+
+@pytest.fixture
+def new_primary_of(server_of, started, version):
+    """Start a primary that writes a binlog; the number is its server id."""
+
+    def start(server_id: int = 1, *options: str) -> Server:
+        given = (
+            f"--server-id={server_id}",
+            "--gtid-strict-mode=1",
+            "--log-slave-updates",
+            "--binlog-format=ROW",
+            *options,
+        )
+        return started(f"server {server_id}", server_of(Server, version, [], *given))
+
+    return start
 
 
 @pytest.fixture

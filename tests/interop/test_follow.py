@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from lanes.following import Following, Server, follow_once, follow_until, purge, source_of
 from lanes.primary import ibbmaster
-from lanes.replica import Replica
 
 import ibbmaster as package
 from ibbmaster.errors import SourceError
@@ -22,73 +22,11 @@ from ibbmaster.logs.capture.client import (
     receive,
     stream_of,
 )
-from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary
+from ibbmaster.testkit.mariadb_server import PASSWORD, USER
 
 pytestmark = pytest.mark.interop
-VERSIONS = ["10.11", "11.8"]
 ROWS = "CREATE TABLE shop.t (id INT PRIMARY KEY, note VARCHAR(200)) ENGINE=InnoDB"
 SEMI_SYNC = ("--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=20000")
-
-
-class Server(RealPrimary, Replica):
-    """A server that is a primary or a replica."""
-
-
-@pytest.fixture(params=VERSIONS)
-def version(request) -> str:
-    return request.param
-
-
-@pytest.fixture
-def new_primary_of(server_of, started, version):
-    """Start a primary that writes a binlog; the number is its server id."""
-
-    def start(server_id: int = 1, *options: str) -> Server:
-        given = (
-            f"--server-id={server_id}",
-            "--gtid-strict-mode=1",
-            "--log-slave-updates",
-            "--binlog-format=ROW",
-            *options,
-        )
-        return started(f"server {server_id}", server_of(Server, version, [], *given))
-
-    return start
-
-
-def source_of(*servers: Server) -> str:
-    return f"mysql://{USER}:{PASSWORD}@" + ",".join(f"{server.host}:{server.port}" for server in servers)
-
-
-def follow_once(source: str, to: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """Follow up to what the primary has logged now."""
-    command = ibbmaster("follow", source, "--to", str(to), "--until-end", *options)
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-
-
-class Following:
-    """`ibbmaster follow` in a process of its own."""
-
-    def __init__(self, source: str, to: Path, *options: str) -> None:
-        self._command = ibbmaster("follow", source, "--to", str(to), "--json", *options)
-        self.start()
-
-    def start(self) -> None:
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        self.process = subprocess.Popen(self._command, **pipes)
-        line = self.process.stdout.readline()
-        assert line, self.process.stderr.read()
-        assert json.loads(line)["event"] == "following"
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.communicate()
-
-    def stop(self) -> str:
-        self.process.terminate()
-        said, log = self.process.communicate(timeout=600)
-        assert self.process.returncode == 0, log
-        return said
 
 
 @contextlib.contextmanager
@@ -267,14 +205,6 @@ def test_a_server_that_goes_back_in_its_numbers_does_not_know_what_comes_next_an
         dump_after(address, "0-1-4")
 
 
-def follow_until(to: Path, server: Server) -> None:
-    """Wait until the log has what the server has logged by now."""
-    wanted = package.GtidPosition.parse(server.sql("SELECT @@gtid_binlog_pos")[0][0])
-    with package.open(to) as log:
-        while any((log.state.highest_seq_no(gtid.domain_id) or 0) < gtid.seq_no for gtid in wanted.values()):
-            server.sql("DO SLEEP(0.01)")
-
-
 def test_a_commit_that_waited_for_it_is_here_whatever_is_killed(new_primary_of, tmp_path, seed):
     random_of = random.Random(seed)
     server = new_primary_of(1, *SEMI_SYNC)
@@ -300,14 +230,6 @@ def test_a_commit_that_waited_for_it_is_here_whatever_is_killed(new_primary_of, 
     following.stop()
     assert server.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_no_tx'") == unconfirmed
     assert int(server.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_yes_tx'")[0][1]) >= len(committed)
-
-
-def purge(server: Server) -> None:
-    """Remove all files but one without transactions."""
-    server.sql("FLUSH BINARY LOGS")
-    (last,) = server.sql("SHOW MASTER STATUS")[0][:1]
-    while len(server.sql("SHOW BINARY LOGS")) > 1:  # a checkpoint may need the file for a moment
-        server.sql(f"PURGE BINARY LOGS TO '{last}'")
 
 
 @pytest.mark.parametrize("start", ["now", "oldest"])

@@ -1,0 +1,225 @@
+"""Nothing is forgotten: whatever ends meanwhile, replicas of a relay come to the tables that were there at a GTID.
+
+Two writers note a hash of their table and the GTID of its last transaction. Meanwhile a log that follows is killed,
+its disk is full, connections are cut, servers are killed and replaced, and the primary purges what it has. With
+--interop-all there are a hundred kills, else a few."""
+
+import contextlib
+import random
+import subprocess
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import pymysql
+import pytest
+from lanes.following import Following, follow_once, follow_until, purge, source_of
+from lanes.primary import ibbmaster, run_program
+
+import ibbmaster as package
+
+pytestmark = pytest.mark.interop
+HASH = "SELECT COUNT(*), BIT_XOR(CRC32(CONCAT_WS('#', id, n, note))) FROM shop.t{}"
+DOMAINS = (1, 2)
+DISK_MB = 96
+NOTED_EVERY = 5
+EVENTS = {"kill follow": 6, "kill server": 1, "cut": 2, "purge": 2, "fail over": 1, "full disk": 1}  # how often
+
+
+class Noted(NamedTuple):
+    gtid: str
+    content: tuple
+
+
+class Writer:
+    """Commits random transactions in a domain of its own to whichever server is the primary."""
+
+    def __init__(self, world, domain_id, seed):
+        self.noted: list[Noted] = []
+        self.count = 0
+        self.may_write = threading.Lock()
+        self._world, self._domain_id, self._random = world, domain_id, random.Random(seed)
+        self._connection, self._server = None, None
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def stop(self):
+        self._is_over.set()
+        self._thread.join()
+        self._disconnect()
+
+    def _run(self):
+        while not self._is_over.is_set():
+            with self.may_write:
+                try:
+                    self._commit()
+                    continue
+                except (pymysql.Error, OSError):  # the server was killed, or is not there yet
+                    self._disconnect()
+            self._is_over.wait(0.05)
+
+    def _disconnect(self):
+        if self._connection is not None:
+            with contextlib.suppress(pymysql.Error):
+                self._connection.close()
+        self._connection = None
+
+    def _commit(self):
+        primary = self._world.primary
+        if self._connection is None or self._server is not primary:
+            self._disconnect()
+            self._connection, self._server = primary.connect(), primary
+            with self._connection.cursor() as cursor:
+                cursor.execute(f"SET gtid_domain_id={self._domain_id}")
+        table, chance = f"shop.t{self._domain_id}", self._random
+        with self._connection.cursor() as cursor:
+            cursor.execute("BEGIN")
+            for _ in range(chance.randrange(1, 4)):
+                cursor.execute(f"REPLACE INTO {table} VALUES (%s, %s, %s)", self._row())
+                cursor.execute(f"DELETE FROM {table} WHERE id = %s", (chance.randrange(300),))
+            cursor.execute(f"REPLACE INTO {table} VALUES (%s, %s, %s)", self._row())
+            cursor.execute("COMMIT")
+            self.count += 1
+            if self.count % NOTED_EVERY == 0:
+                cursor.execute("SELECT @@last_gtid")
+                (gtid,) = cursor.fetchone()
+                cursor.execute(HASH.format(self._domain_id))
+                self.noted.append(Noted(gtid, cursor.fetchone()))
+
+    def _row(self):
+        chance = self._random
+        return chance.randrange(300), chance.randrange(10**6), "x" * chance.randrange(200)
+
+
+class World:
+    """A primary, its replica that may take its place, and a log that follows whichever is the primary."""
+
+    def __init__(self, servers, disk: Path, rng):
+        self.primary, self.other = servers
+        self.to = disk / "log"
+        self._disk, self._random, self.kills = disk, rng, 0
+        self.primary.sql("CREATE DATABASE shop")
+        for domain_id in DOMAINS:
+            self.primary.sql(f"CREATE TABLE shop.t{domain_id} (id INT PRIMARY KEY, n INT, note VARCHAR(200))")
+        self.other.follow(self.primary)
+        self.following = Following(source_of(self.primary, self.other), self.to)
+        self.writers = [Writer(self, domain_id, rng.random()) for domain_id in DOMAINS]
+
+    def happen(self, event):
+        getattr(self, event.replace(" ", "_"))()
+        self.write_on(self._random.randrange(1, 30))
+
+    def write_on(self, count):
+        """Wait until that many transactions more were committed."""
+        wanted = sum(writer.count for writer in self.writers) + count
+        while sum(writer.count for writer in self.writers) < wanted:
+            self._tick()
+
+    def _tick(self):
+        self.other.sql("DO SLEEP(0.01)")
+
+    def kill_follow(self):
+        self.kills += 1
+        self.following.kill()
+        self.following.start()
+
+    def kill_server(self):
+        self.kills += 1
+        self.primary.kill()
+        self.primary.start()
+
+    def cut(self):
+        for number, command in self.primary.sql("SELECT id, command FROM information_schema.processlist"):
+            if command.startswith("Binlog Dump"):
+                with contextlib.suppress(pymysql.Error):  # it has ended meanwhile
+                    self.primary.sql(f"KILL {number}")
+
+    def purge(self):
+        follow_until(self.to, self.primary)
+        with contextlib.ExitStack() as stack:
+            for writer in self.writers:
+                stack.enter_context(writer.may_write)
+            follow_until(self.to, self.primary)
+            self._let_other_catch_up()
+            purge(self.primary)
+
+    def _let_other_catch_up(self):
+        self.other.wait_for_gtid(self.primary.sql("SELECT @@gtid_binlog_pos")[0][0], tolerates_lost_connections=True)
+
+    def fail_over(self):
+        with contextlib.ExitStack() as stack:
+            for writer in self.writers:
+                stack.enter_context(writer.may_write)
+            self._let_other_catch_up()
+            self.kills += 1
+            self.primary.kill()
+            self.other.sql("STOP SLAVE")
+            self.other.sql("RESET SLAVE ALL")
+            self.primary, self.other = self.other, self.primary
+        self.other.start()
+        self.other.follow(self.primary, position=self.other.sql("SELECT @@gtid_binlog_pos")[0][0])
+
+    def full_disk(self):
+        ballast = self._disk / "ballast"
+        with contextlib.suppress(OSError), open(ballast, "wb", buffering=0) as file:
+            while True:
+                file.write(bytes(1 << 14))
+        self.write_on(60)
+        ballast.unlink()
+
+    def end(self):
+        for writer in self.writers:
+            writer.stop()
+        self.following.stop()
+        done = follow_once(source_of(self.primary), self.to)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", disk], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("a disk that is full needs the right to mount one")
+    yield disk
+    subprocess.run(["umount", "-l", disk], check=True)
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # PyMySQL leaves those of killed servers
+def test_nothing_is_forgotten(new_primary_of, new_replica, new_ibb_primary, version, small_disk, request, seed, capsys):
+    takes_all = request.config.getoption("--interop-all")
+    kills, checks = (100, 60) if takes_all else (3, 4)
+    rng = random.Random(seed)
+    world = World((new_primary_of(1), new_primary_of(2)), small_disk, rng)
+    happened = []
+    try:
+        while world.kills < kills:
+            happened += rng.choices(list(EVENTS), EVENTS.values())
+            world.happen(happened[-1])
+    finally:
+        for writer in world.writers:
+            writer.stop()
+    world.end()
+    run_program(ibbmaster("verify", "--strict", str(world.to)))
+
+    replica = new_replica(version, "--gtid-strict-mode=1", "--slave-parallel-threads=4")
+    replica.follow(new_ibb_primary(world.to, "--tls", "off"), start=False)
+    replica.follow_until(made := "0-1-3")  # the tables, which no position below may leave out
+    wrong = []
+    chosen = zip(*(sorted(rng.choices(range(len(writer.noted)), k=checks)) for writer in world.writers), strict=True)
+    for places in chosen:
+        noted = [writer.noted[place] for writer, place in zip(world.writers, places, strict=True)]
+        replica.sql("STOP SLAVE")
+        replica.follow_until(",".join((made, *(one.gtid for one in noted))))
+        found = [replica.sql(HASH.format(domain_id))[0] for domain_id in DOMAINS]
+        wrong += [one.gtid for one, content in zip(noted, found, strict=True) if one.content != content]
+    with package.open(world.to) as log:
+        transactions = sum(1 for _ in log)
+    with capsys.disabled():
+        counts = ", ".join(f"{happened.count(event)} x {event}" for event in EVENTS)
+        print(f"\n{version}, seed {seed}: {transactions} transactions, {world.kills} kills ({counts})")
+        noted_count = sum(len(writer.noted) for writer in world.writers)
+        print(f"{2 * checks} of {noted_count} noted hashes compared, {len(wrong)} wrong")
+    assert wrong == []
