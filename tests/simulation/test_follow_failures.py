@@ -10,7 +10,7 @@ import pytest
 from ibbmaster.errors import DiskFullError, StoreError
 from ibbmaster.kernel import loading
 from ibbmaster.logs.capture import storing
-from ibbmaster.logs.capture.storing import DumpStorer
+from ibbmaster.logs.capture.storing import StoredDump
 from ibbmaster.logs.classic.convert import GroupConverter
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.store_options import StoreOptions
@@ -72,7 +72,7 @@ def follow(store, path, told):
     """Follow to the end; `told` gets the numbers of groups of which it was said that they are durable."""
     bulk = GroupConverter(store, loading.load()) if path == "kernels" else None
     pieces = Pieces(store, dump_after(store.state().highest_seq_no(0) or 0))
-    storer = DumpStorer(store, bulk, pieces, lambda stored: told.append(stored.last_gtid.seq_no))
+    storer = StoredDump(store, bulk, pieces, lambda stored: told.append(stored.last_gtid.seq_no))
     assert storer.run(has_checksums=False, has_heads=False)
 
 

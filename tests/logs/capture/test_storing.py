@@ -10,7 +10,7 @@ from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.kernel import loading
 from ibbmaster.logs.capture import storing
-from ibbmaster.logs.capture.storing import DumpStorer
+from ibbmaster.logs.capture.storing import StoredDump
 from ibbmaster.logs.classic.convert import GroupConverter
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.store_options import StoreOptions
@@ -71,7 +71,7 @@ def stored(*pieces, path, state=PAIRS, is_over=None, has_checksums=True):
         bulk = GroupConverter(store, loading.load()) if path == "kernels" else None
         told, problem, has_ended = [], None, None
         try:
-            storer = DumpStorer(store, bulk, Pieces(*pieces), told.append)
+            storer = StoredDump(store, bulk, Pieces(*pieces), told.append)
             has_ended = storer.run(has_checksums=has_checksums, has_heads=False)
         except (IbbMasterError, RuntimeError) as error:
             problem = f"{type(error).__name__}: {error}"

@@ -186,3 +186,14 @@ def test_random_bytes_never_make_a_reader_keep_more_than_it_may(rng: random.Rand
                 assert reader.unread_size <= 500 + 4
         except RemoteProtocolError:
             pass
+
+
+def test_an_owner_may_cut_payloads_itself_and_says_how_far_it_has_come():
+    reader = PacketReader(limit=100, next_sequence=1)
+    frames, after = frame_payloads([b"one", b"two", b"three"], 1)
+    reader.receive_data(frames)
+    reader.forget(len(frame_packets(b"one", 1)[0]), 2)
+    assert reader.next_payload() == b"two"
+    assert bytes(reader.unread) == frame_packets(b"three", 3)[0]
+    reader.forget(len(reader.unread), after)
+    assert reader.next_payload() is None

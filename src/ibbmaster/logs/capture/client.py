@@ -305,7 +305,7 @@ def dumped(
             window = PacketWindow(reader, receive, CHECKSUM_SIZE if has_checksums else 0)
             if not take(window):
                 break
-            reader.pass_over(window.position, window.packet_no & SEQUENCE_MASK)
+            reader.forget(window.position, window.packet_no & SEQUENCE_MASK)
         while (data := reader.next_payload()) is None:
             reader.receive_data(receive())
         if data[:1] == ERROR:

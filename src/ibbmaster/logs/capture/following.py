@@ -33,7 +33,7 @@ from .client import (
     stream_of,
     value_of,
 )
-from .storing import Acknowledgement, BulkStore, DumpStorer, GroupStore, Stored
+from .storing import Acknowledgement, BulkStore, GroupStore, Stored, StoredDump
 
 if TYPE_CHECKING:
     import pymysql
@@ -243,7 +243,7 @@ class PrimaryFollower:
         def store() -> None:
             nonlocal is_over
             try:
-                is_over = DumpStorer(self._store, self._bulk, pipe, self._note_stored).run(**dump)
+                is_over = StoredDump(self._store, self._bulk, pipe, self._note_stored).run(**dump)
             except BaseException as error:
                 problems.append(error)
             finally:

@@ -72,7 +72,7 @@ class EndedError(Exception):
 
 def expect_newer(state: GtidState, gtid: Gtid) -> None:
     """Raises GtidOrderError: a server has gone back in its numbers. Then a position does not say what comes after it:
-    the primary itself goes on after the first number that is as high. Numbers of several servers in a domain may
+    MariaDB looks for the first number of that server that is as high. Numbers of several servers in a domain may
     cross."""
     last = state.seq_no(gtid.domain_id, gtid.server_id)
     if last is not None and gtid.seq_no <= last:
@@ -82,16 +82,16 @@ def expect_newer(state: GtidState, gtid: Gtid) -> None:
         )
 
 
-class DumpStorer:
-    """Stores one dump; `told` hears of what is durable."""
+class StoredDump:
+    """Stores one dump, and calls `report` with what has become durable."""
 
     def __init__(
-        self, store: GroupStore, bulk: BulkStore | None, pipe: BytePipe, told: Callable[[Stored], None]
+        self, store: GroupStore, bulk: BulkStore | None, pipe: BytePipe, report: Callable[[Stored], None]
     ) -> None:
         self._store = store
         self._bulk = bulk
         self._pipe = pipe
-        self._told = told
+        self._report = report
         self._is_inside = False
         self._ticket: Any = None  # of the last group that is not durable yet
         self._stored = Stored()
@@ -169,12 +169,13 @@ class DumpStorer:
             self._commit()
 
     def _commit(self, confirmed: tuple[Acknowledgement, ...] = (), *, is_at_end: bool = False) -> None:
-        """Make durable what is stored, and tell of it; and of the place of all of it, perhaps."""
+        """Make durable what is stored, and report it, perhaps with places in the log of the primary before which all is
+        stored."""
         stored, self._stored = self._stored, Stored()
         if stored.groups:
             self._store.group_commit_ordered(self._ticket)
-        if stored.acknowledgements:
+        if stored.acknowledgements or confirmed:
             self._store.sync()  # whatever durability the log has
         if stored.groups or confirmed or is_at_end:
             acknowledgements = stored.acknowledgements + confirmed
-            self._told(stored._replace(acknowledgements=acknowledgements, is_at_end=is_at_end))
+            self._report(stored._replace(acknowledgements=acknowledgements, is_at_end=is_at_end))

@@ -21,7 +21,7 @@ from .xa_table import XaTable
 Note = XaEntry | Purge
 Placer = Callable[[memoryview, int, int], tuple[int, tuple[Gtid, ...]]]
 """Places commit records of known pairs, each at most `inline_size_max` long, in pages from one place to another, and
-changes nothing before; returns the place behind them, after the last byte or at the start of the page after a full one,
+changes nothing before; returns where they end, after the last byte or at the start of the page after a full one,
 and the last GTID of each pair."""
 
 

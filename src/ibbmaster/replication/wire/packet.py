@@ -42,10 +42,10 @@ class PacketReader:
 
     @property
     def unread(self) -> bytearray:
-        """What was received and not handed out, for owners that cut payloads themselves; see `pass_over`."""
+        """What was received and not handed out, for owners that cut payloads themselves; see `forget`."""
         return self._buffer
 
-    def pass_over(self, size: int, next_sequence: int) -> None:
+    def forget(self, size: int, next_sequence: int) -> None:
         """Forget the first bytes of `unread`, which are whole payloads."""
         del self._buffer[:size]
         self.next_sequence = next_sequence
