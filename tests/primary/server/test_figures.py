@@ -1,6 +1,7 @@
 """What is told of dumps, logins and files; how slow readers are seen, named and ended; and that nothing of it grows."""
 
 import logging
+from pathlib import Path
 
 import pytest
 import trio
@@ -197,3 +198,9 @@ async def test_a_primary_that_ends_is_not_ready(serving, log):
         served.stop()
         assert list(served.figures.problems()) == ["serving ends"]
         client._force_close()
+
+
+def test_the_manual_has_all_figures():
+    page = (Path(__file__).parents[3] / "docs" / "operation.md").read_text()
+    rows = [f"| `{one.name}` | {f'`{one.status}`' if one.status else ''} | {one.meaning} |" for one in KINDS.values()]
+    assert [line for line in page.splitlines() if line.startswith(("| `mysql_", "| `ibbmaster_"))] == rows
