@@ -279,7 +279,7 @@ async def run_primary(
         if isinstance(whole, WritableLog):  # whose files are removed only while enough replicas are connected
             end = whole.count_replicas(lambda: sum(one.dump_server_id is not None for one in primary.registry))
             stack.callback(end)
-            primary.figures.more = whole.more_figures
+            primary.figures.store, primary.figures.more = whole.store, whole.more_figures
 
         def announce(port: int) -> None:
             task_status.started(RunningPrimary(opened, primary, checked.password, port, primary.stop))

@@ -9,12 +9,11 @@ import signal
 import sys
 from typing import Any
 
-from ibbmaster.api.following import Followed, follow_with, primaries_of
-from ibbmaster.api.stores import WritingOptions, store_options
+from ibbmaster.api.following import Followed, follow_with
 from ibbmaster.errors import ConfigurationError
 from .credentials import source_options
 from .log_lines import begin_log
-from .serve import read_again, watching
+from .serve import checked, read_again, watching, writing_options
 from .service import ALIVE, READY, STOPPING, notify
 
 log = logging.getLogger(__name__)
@@ -25,12 +24,9 @@ LOOK_S = 0.5  # at signals, and at how far it is
 def run(args: argparse.Namespace) -> int:
     """Follow until SIGINT or SIGTERM, or up to the end."""
     begin_log(is_verbose=False, as_json=args.log_format == "json")
-    options = WritingOptions(expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=0)
     if args.check_config:
-        store_options(options)
-        primaries_of(args.source, source_options(args), 1)
-        print("OK")
-        return 0
+        return checked(args)
+    options = writing_options(args)
     heard: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: heard.append(number))

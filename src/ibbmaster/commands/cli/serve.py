@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
     if args.scenario is not None and is_played:
         raise ConfigurationError("--pace, --loop and --start-when-connected play a directory, and no --scenario")
     if args.check_config:
-        return _check(args)
+        read_options(args)
+        return checked(args)
     if args.scenario is not None:
         return _run_scenario(args)
     options = read_options(args)
@@ -82,8 +83,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check(args: argparse.Namespace) -> int:
-    read_options(args)
+def checked(args: argparse.Namespace) -> int:
+    """Say that options can be used, also those of `follow`. Raises ConfigurationError: they cannot."""
     writing_options(args)
     if args.http is not None:
         parse_listen(args.http, "--http")
@@ -145,7 +146,9 @@ def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractCo
 def writing_options(args: argparse.Namespace) -> WritingOptions:
     """Raises ConfigurationError: one cannot be used as given."""
     options = WritingOptions(
-        expire_s=args.expire, max_total_bytes=args.max_total, replicas_needed_for_purge=args.replicas_needed
+        expire_s=args.expire,
+        max_total_bytes=args.max_total,
+        replicas_needed_for_purge=getattr(args, "replicas_needed", 0),
     )
     store_options(options)
     return options

@@ -207,16 +207,6 @@ class LogEngine(GroupSource, Protocol):
         return None
 
     @property
-    def wanted_file_no(self) -> int | None:
-        """Files with lower numbers were to be removed, and something needs one of them; None: nothing is held."""
-        return None
-
-    @property
-    def write_failure(self) -> str | None:
-        """Why nothing can be written any more, if that is so."""
-        return None
-
-    @property
     def with_past(self) -> LogEngine:
         """This log with what was logged before it, as far as available: tables come from there."""
         return self

@@ -176,14 +176,6 @@ class StagedLog(LogEngine):
         return self.inner.reset_count
 
     @property
-    def wanted_file_no(self) -> int | None:
-        return self.inner.wanted_file_no
-
-    @property
-    def write_failure(self) -> str | None:
-        return self.inner.write_failure
-
-    @property
     def unfinished(self) -> str | None:
         return None if self.is_over else self.inner.unfinished
 

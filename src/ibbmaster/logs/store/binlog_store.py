@@ -56,7 +56,8 @@ class BinlogStore(WritableLogEngine):
         self._readers: weakref.WeakSet[StoreReader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
         self._purged_to = 0
-        self._wanted_file_no: int | None = None  # as `choose_files` says, where something is held
+        self.wanted_file_no: int | None = None
+        """Files with lower numbers are to be removed, and something needs one of them."""
         with owning(disk):
             found = recover(disk, replay_from=replay_from)
             self._writer = LogWriter(disk, options, found, initial_state or GtidState())
@@ -142,14 +143,6 @@ class BinlogStore(WritableLogEngine):
 
     def file_name(self, file_no: int) -> str:
         return format_file_name(file_no)
-
-    @property
-    def wanted_file_no(self) -> int | None:
-        return self._wanted_file_no
-
-    @property
-    def write_failure(self) -> str | None:
-        return self.status().failure
 
     @property
     def reset_count(self) -> int:
@@ -271,7 +264,7 @@ class BinlogStore(WritableLogEngine):
             ]
             with self._readers_lock:  # readers that begin from here on know what will be gone
                 result = choose_files(sizes, request, needed=self._needed_file_no(), oob_file_no=self._oob_file_no)
-                self._wanted_file_no = result.wanted_before if result.kept else None
+                self.wanted_file_no = result.wanted_before if result.kept else None
                 purged_before = self._purged_to
                 if result.file_nos:
                     self._purged_to = result.file_nos[-1] + 1

@@ -113,18 +113,8 @@ class Shower:
                 return [(*host, facts.server_id) for host in facts.replica_hosts()]
             case "PROCESSLIST":
                 return [
-                    (
-                        row.connection_id,
-                        row.user,
-                        row.host,
-                        None,
-                        row.command,
-                        row.seconds,
-                        row.state,
-                        row.info,
-                        "0.000",
-                    )
-                    for row in self.catalog.processes()
+                    (it.connection_id, it.user, it.host, None, it.command, it.seconds, it.state, it.info, "0.000")
+                    for it in self.catalog.processes()
                 ]
             case "WARNINGS" | "ERRORS":
                 return self._messages(with_warnings=what == "WARNINGS")

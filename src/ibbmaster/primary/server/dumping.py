@@ -98,16 +98,11 @@ class DumpSender:
         self._task: trio.lowlevel.Task | None = None
 
     @property
-    def position(self) -> LogPosition:
-        return self._source.position
-
-    @property
-    def sent(self) -> GtidState:
-        return self._session.sent_state
-
-    @property
-    def is_at_end(self) -> bool:
-        return self._connection.state == WAITING
+    def place(self) -> tuple[LogPosition, GtidState] | None:
+        """Up to where it has read the log, and what was sent: of a state that changes, ask for single numbers. None:
+        the kernel has all that is durable. For any thread."""
+        is_at_end = self._connection.state == WAITING
+        return None if is_at_end else (self._source.position, self._session.sent_state)
 
     async def begin(self) -> None:
         """Open the stream, with the first groups if they are in memory; then comes `run`."""

@@ -11,6 +11,7 @@ import socket
 import threading
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
+from types import SimpleNamespace
 from typing import Any, NamedTuple, Protocol
 
 import h11
@@ -30,11 +31,6 @@ REQUEST_S = 5.0  # to come
 ANSWER_S = 10.0  # to be taken
 RECEIVE_SIZE = 4 << 10
 SILENT_S = 30.0  # of an event loop that is called alive
-_FAMILIES: dict[str, Any] = {
-    "gauge": core.GaugeMetricFamily,
-    "counter": core.CounterMetricFamily,
-    "untyped": core.UntypedMetricFamily,
-}
 
 
 class Answer(NamedTuple):
@@ -88,20 +84,12 @@ def exposition(figures: Iterable[Figure]) -> bytes:
     for figure in figures:
         if figure.name not in families:
             kind = KINDS[figure.name]
-            made = _FAMILIES[kind.kind](figure.name, kind.meaning, labels=list(figure.labels))
-            families[figure.name] = made
+            family = getattr(core, f"{kind.kind.capitalize()}MetricFamily")
+            families[figure.name] = family(figure.name, kind.meaning, labels=list(figure.labels))
         families[figure.name].add_metric(list(map(str, figure.labels.values())), figure.value)
     registry = prometheus_client.CollectorRegistry(auto_describe=False)
-    registry.register(_Collected(families.values()))
+    registry.register(SimpleNamespace(collect=families.values))  # type: ignore[arg-type]
     return prometheus_client.generate_latest(registry)
-
-
-class _Collected:
-    def __init__(self, families: Iterable[Any]) -> None:
-        self._families = families
-
-    def collect(self) -> Iterable[Any]:
-        return self._families
 
 
 @contextlib.contextmanager

@@ -1,37 +1,25 @@
 """All connections: SHOW PROCESSLIST lists them, KILL ends them, and one server id has one dump."""
 
+from __future__ import annotations
+
 import enum
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import trio
 
-from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.position import LogPosition
+from ibbmaster.gtid import GtidPosition
 from ibbmaster.storage.codec.printable import address
 from ibbmaster.work import BreakReason, Work
 from .login_guard import address_key
 
+if TYPE_CHECKING:
+    from .dumping import DumpSender
+
 REFUSALS = ("purged", "diverged", "privilege", "damaged", "other")  # kinds of a `DumpError`
 GRACE_S = 1.0  # for the last packet to a replica that does not read
-
-
-class RunningDump(Protocol):
-    """A dump as others see it, from any thread."""
-
-    @property
-    def position(self) -> LogPosition:
-        """Up to where it has read the log; behind that of a dump at the end, which may hear of growth later."""
-
-    @property
-    def sent(self) -> GtidState:
-        """What the replica has: it changes meanwhile, so ask it for single numbers."""
-
-    @property
-    def is_at_end(self) -> bool:
-        """All that is durable was handed to the kernel."""
 
 
 class EndReason(enum.Enum):
@@ -62,7 +50,7 @@ class Session:
     dump_start: GtidPosition | None = None  # what the replica had before its dump, if it said so by GTID
     work: Work | None = None
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
-    dump: RunningDump | None = None
+    dump: DumpSender | None = None
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
 
     @property
