@@ -5,8 +5,11 @@ a my.cnf-style file. A file with a password is refused if every user of the mach
 variable names may have any mode, as secrets are mounted so in containers.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +19,10 @@ from ibbmaster.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from ibbmaster.api.following import SourceOptions
+    from ibbmaster.logs.capture.client import PrimaryAddress
 
+PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
+SERVER_ID = 4_000_000_002  # of a command that reads a primary
 SECTION = "ibbmaster"
 USER_VARIABLE = "IBBMASTER_USER"
 PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
@@ -56,7 +62,26 @@ def find_account(args: argparse.Namespace, environment: Mapping[str, str] = os.e
     return user, password
 
 
-def source_options(args: argparse.Namespace) -> "SourceOptions":
+def running_primary(text: str, args: argparse.Namespace) -> PrimaryAddress | None:
+    """The primary that `HOST:PORT` names, with the account of the flags; None: it is a path. Raises ConfigurationError:
+    a file with a password cannot be used."""
+    named = PRIMARY.fullmatch(text)
+    if named is None or Path(text).exists():
+        return None
+    from ibbmaster.logs.capture.client import PrimaryAddress
+
+    user, password = find_account(args)
+    return PrimaryAddress(
+        host=named["host"].strip("[]"),
+        port=int(named["port"]),
+        user=user,
+        password=password,
+        uses_tls=args.tls,
+        server_id=SERVER_ID,
+    )
+
+
+def source_options(args: argparse.Namespace) -> SourceOptions:
     """How to follow, as flags say. Raises ConfigurationError: the file with the password cannot be read."""
     file = _configured(args)
     password = _first(

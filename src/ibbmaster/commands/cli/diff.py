@@ -3,26 +3,21 @@
 import argparse
 import dataclasses
 import json
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import ibbmaster
 from ibbmaster.commands.comparison.differences import ComparedGroup, Comparison, lines_of, logged_groups, sent_groups
 from ibbmaster.errors import ConfigurationError, StoreError
 from ibbmaster.gtid import GtidPosition
-from ibbmaster.logs.capture.client import PrimaryAddress
 from ibbmaster.logs.stages.options import given_stages
 from ibbmaster.replication.event.essence import OF_REPLICA, Essence, Ignored
 from ibbmaster.storage.codec.printable import printable
 from . import credentials
 from .chosen import chosen_stages
 
-PRIMARY = re.compile(r"(?P<host>[^/]+):(?P<port>\d{1,5})")
-SERVER_ID = 4_000_000_002
 EXIT_DIFFERENT = 1
 
 
@@ -54,8 +49,8 @@ def _ignored(text: str) -> frozenset[Ignored]:
 
 def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[ComparedGroup]:
     given = given_stages(chosen_stages(args))
-    named = PRIMARY.fullmatch(text)
-    if named is None or Path(text).exists():
+    primary = credentials.running_primary(text, args)
+    if primary is None:
         log = stack.enter_context(ibbmaster.open(text))
         if not log.files:
             raise StoreError(f"{text}: no binlog files (binlog-000000.ibb and so on)")
@@ -66,15 +61,6 @@ def _groups(text: str, args: argparse.Namespace, stack: ExitStack) -> Iterator[C
         return logged_groups(log)
     if set(given) - {"after"}:
         raise ConfigurationError(f"{text}: of a running primary only --after can be chosen")
-    user, password = credentials.find_account(args)
-    primary = PrimaryAddress(
-        host=named["host"],
-        port=int(named["port"]),
-        user=user,
-        password=password,
-        uses_tls=args.tls,
-        server_id=SERVER_ID,
-    )
     return sent_groups(primary, GtidPosition.parse(given.get("after", "")))
 
 
