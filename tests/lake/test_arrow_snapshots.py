@@ -186,6 +186,7 @@ def tables_of(log):
                 yield table.full_name, [names[part.column_id] for part in index.parts]
 
 
+@pytest.mark.some_of(12)
 @pytest.mark.parametrize("capture", readable_captures())
 def test_changes_done_again_are_the_rows_that_select_has_or_are_said_not_to_be(capture, request):
     if "big" in capture and not request.config.getoption("--interop-all"):
