@@ -46,7 +46,8 @@ class Pair:
     def add(self, number: int, code: int = 0) -> str:
         """Import all files of a server into the archive; returns what is said."""
         files = copy_binlogs(self.servers[number], self._copies / str(next(self._copied)))
-        return run_program(ibbmaster("convert", "--to", "ibb", str(files), str(self.archive), "--append"), code=code)
+        added = "--append", "--max-file-size", "8M"
+        return run_program(ibbmaster("convert", "--to", "ibb", str(files), str(self.archive), *added), code=code)
 
 
 def counted(server: Server, *statements: str, turn: int = 0) -> int:

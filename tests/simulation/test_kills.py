@@ -99,7 +99,7 @@ def kill_again_and_again(directory, seed, kills):
         assert replica.latest <= fed, where
         sent = replica.latest
     assert sent > kills
-    with new_store(directory) as store:
+    with new_store(directory, max_file_bytes=1 << 20) as store:  # as the feeder
         reader, count = store.groups(store.seek(GtidPosition())), 0
         while (group := reader.next_group()) is not None:
             count += 1

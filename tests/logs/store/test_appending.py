@@ -31,11 +31,13 @@ from pathlib import Path
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.classic.binlog import ClassicReader
 from ibbmaster.logs.classic.series import find_series
+from ibbmaster.logs.store.store_options import StoreOptions
 from ibbmaster.storage.disk.local import RealDisk
 
 directory, classic, count = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 reader = ClassicReader(find_series([classic]))
-store = BinlogStore(RealDisk(directory), initial_state=reader.initial_state)
+options = StoreOptions(max_file_bytes=4 << 20)  # others make it ready, and read it
+store = BinlogStore(RealDisk(directory), options, initial_state=reader.initial_state)
 for number, group in enumerate(reader.groups(), start=1):
     store.write_direct(group.gtid, group.gtid_event, group.body)
     if number == count:
@@ -56,7 +58,7 @@ def groups_of(directory):
 def test_an_import_into_a_store_that_was_killed_keeps_everything_it_acknowledged(tmp_path, capsys, acknowledged):
     wanted = classic_groups()
     kill_a_feeder(tmp_path, TYPES, acknowledged)
-    assert main(["convert", str(TYPES), str(tmp_path), "--append"]) == 0
+    assert main(["convert", str(TYPES), str(tmp_path), "--append", "--max-file-size", "4M"]) == 0
     assert f"{acknowledged} groups were in the log already" in capsys.readouterr().out
     assert groups_of(tmp_path) == wanted
     assert faults_at(tmp_path) == []
@@ -83,11 +85,11 @@ def write_and_die(*args):
     return write(*args)
 BinlogStore.write_direct_ordered = write_and_die
 from ibbmaster.commands.cli.main import main
-main(["convert", sys.argv[1], sys.argv[2], "--append"])
+main(["convert", sys.argv[1], sys.argv[2], "--append", "--max-file-size", "4M"])
 """
     process = subprocess.run([sys.executable, "-c", script, TYPES, tmp_path], check=False)
     assert process.returncode == -signal.SIGKILL
-    with new_store(tmp_path) as store:
+    with new_store(tmp_path, max_file_bytes=4 << 20) as store:
         assert len(list(store.state())) == 1
     found = groups_of(tmp_path)
     assert len(found) >= 20
@@ -95,9 +97,9 @@ main(["convert", sys.argv[1], sys.argv[2], "--append"])
 
 
 def test_beside_a_store_that_is_open_every_other_writer_is_told_that_it_is_busy(tmp_path, capsys):
-    with new_store(tmp_path) as store:
+    with new_store(tmp_path, max_file_bytes=4 << 20) as store:
         feed(store, 1)
-        assert main(["convert", str(TYPES), str(tmp_path), "--append"]) == 2
+        assert main(["convert", str(TYPES), str(tmp_path), "--append", "--max-file-size", "4M"]) == 2
         assert capsys.readouterr().err == f"ibbmaster: {tmp_path}: another process is writing here; end it first\n"
         with pytest.raises(BusyError):
             BinlogWriter(RealDisk(tmp_path))
