@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from lanes.following import Following, Server, follow_once, follow_until, purge, source_of
-from lanes.primary import ibbmaster
+from lanes.primary import Primary, ibbmaster, login_of
 
 import ibbmaster as package
-from ibbmaster.errors import SourceError
+from ibbmaster.errors import ConfigurationError, SourceError
 from ibbmaster.logs.capture.client import (
     PrimaryAddress,
     begin_dump,
@@ -23,8 +23,11 @@ from ibbmaster.logs.capture.client import (
     stream_of,
 )
 from ibbmaster.testkit.mariadb_server import PASSWORD, USER
+from ibbmaster_scorecard.adapter import build, read_adapters
+from ibbmaster_scorecard.consumer import Consumer
 
 pytestmark = pytest.mark.interop
+ONE_JAVA_AT_A_TIME = pytest.mark.xdist_group("java-consumers")
 ROWS = "CREATE TABLE shop.t (id INT PRIMARY KEY, note VARCHAR(200)) ENGINE=InnoDB"
 SEMI_SYNC = ("--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=20000")
 
@@ -230,6 +233,63 @@ def test_a_commit_that_waited_for_it_is_here_whatever_is_killed(new_primary_of, 
     following.stop()
     assert server.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_no_tx'") == unconfirmed
     assert int(server.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_yes_tx'")[0][1]) >= len(committed)
+
+
+CONSUMERS = ["python-mysql-replication", "go-mysql", pytest.param("debezium", marks=ONE_JAVA_AT_A_TIME)]
+
+
+@pytest.mark.parametrize("name", CONSUMERS)
+def test_a_consumer_goes_on_through_a_relay_where_its_primary_has_purged(
+    new_primary_of, new_ibb_primary, version, tmp_path, request, name
+):
+    if name != CONSUMERS[0] and not request.config.getoption("--interop-all"):
+        pytest.skip("--interop-all runs all consumers")
+    server = new_primary_of(1, "--binlog-row-metadata=FULL")
+    server.sql("CREATE DATABASE shop")
+    server.sql(ROWS)
+    relay = new_ibb_primary(tmp_path / "log", "--from", source_of(server), "--tls", "off", "--profile", "compat")
+
+    def insert(first: int, last: int) -> None:
+        for number in range(first, last + 1):
+            server.sql("INSERT INTO shop.t VALUES (%s, 'a row')", (number,))
+
+    insert(1, 20)
+    follow_until(tmp_path / "log", server)
+    start = f"0-1-{2 + 5}"  # the third row is the next one
+    with consuming(name, relay, tmp_path, start=start) as consumer:
+        ids, position = rows_until(consumer, 15)
+    assert ids[0] == 6
+    purge(server)
+    insert(21, 40)
+    with consuming(name, relay, tmp_path, start=start, resume=position) as consumer:
+        rest, _ = rows_until(consumer, 40)
+        insert(41, 60)
+        live, _ = rows_until(consumer, 60)
+    assert ids[:10] + rest + live == [*range(6, 61)]
+
+
+@contextlib.contextmanager
+def consuming(name: str, primary: Primary, directory: Path, **given: object) -> Iterator[Consumer]:
+    try:
+        command = build(read_adapters()[name])
+    except ConfigurationError as error:
+        pytest.skip(f"{name} cannot be built here: {error}")
+    asked = {"server_id": 4001, "tls": False, "directory": str(directory), "resume": None, "delay_ms": 0}
+    with contextlib.closing(Consumer(command, login_of(primary) | asked | given, directory=directory)) as consumer:
+        yield consumer
+
+
+def rows_until(consumer: Consumer, last: int) -> tuple[list[int], object]:
+    """The keys of the rows that it tells, and its position after the last one."""
+    ids: list[int] = []
+    for _ in range(600):
+        for event in consumer.events(0.2):
+            if event.what == "change":
+                ids.append(int(event.after["id"]))
+            elif event.what == "position" and ids and ids[-1] >= last:
+                return ids, event.position
+        assert not consumer.has_ended, consumer.log
+    raise AssertionError(f"{ids}: {consumer.log}")
 
 
 @pytest.mark.parametrize("start", ["now", "oldest"])

@@ -83,6 +83,7 @@ def test_files_of_servers_that_took_turns_are_one_log(archive, run):
     assert run("diff", archive, archive.parent / "ibb")[0] == 0
     assert "start at server-2/binlog.000002 offset 4, state [0-1-7,0-2-9]" in run("seek", archive, "0-2-9")[1]
     assert "server-2/binlog.000003" in run("info", archive)[1]
+    assert names(archive / "server-2") == [f"binlog.00000{number}" for number in range(1, 5)]
     assert run("cat", archive, "--after", "0-1-7", "--until", "0-1-13")[1].count('"gtid":') == 6
 
 
@@ -238,6 +239,10 @@ def test_a_log_that_is_read_takes_the_next_files_in_their_turn_and_waits_while_t
         assert (str(log.position), len(log.files)) == ("0-2-3", 2)
         assert "server-2/bin.000001 ends at [0-1-2,0-2-3], and server-1/bin.000002" in caplog.text
         made(tmp_path, [(2, "000002", "0-2-3", "0-2-4 0-2-5"), (1, "000003", "0-1-6", "0-1-7")])
+        whole = (tmp_path / "server-2" / "bin.000002").read_bytes()
+        for size in (0, 3, 300, len(whole)):  # as it comes into a directory
+            (tmp_path / "server-2" / "bin.000002").write_bytes(whole[:size])
+            assert str(log.position) == ("0-1-7" if size == len(whole) else "0-2-3")
         assert (str(log.position), len(log.files)) == ("0-1-7", 5)
         assert [str(group.gtid) for group in log.groups()][2:] == ["0-2-3", "0-2-4", "0-2-5", "0-1-6", "0-1-7"]
 

@@ -7,8 +7,7 @@ import ibbmaster
 from ibbmaster.errors import ClassicFormatError, PositionPurgedError
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.kernel import loading
-from ibbmaster.logs.classic import binlog as binlog_module
-from ibbmaster.logs.classic import following
+from ibbmaster.logs.classic import following, framing
 from ibbmaster.logs.classic.engine import ClassicBinlog
 from ibbmaster.logs.classic.exporting import export_traditional
 from ibbmaster.logs.classic.following import FollowedFiles
@@ -67,7 +66,7 @@ def test_the_state_at_the_end_is_the_same_with_kernels_and_without(monkeypatch):
         fast = ClassicBinlog([CLASSIC / name])
         assert fast.state()
         with monkeypatch.context() as patched:
-            patched.setattr(binlog_module, "kernels", lambda: None)
+            patched.setattr(framing, "kernels", lambda: None)
             assert list(ClassicBinlog([CLASSIC / name]).state()) == list(fast.state())
 
 

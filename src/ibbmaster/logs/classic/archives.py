@@ -26,7 +26,7 @@ from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.printable import printable
 from ibbmaster.storage.disk.place import ObjectPath
-from .binlog import ClassicGroups, ClassicReader, read_all
+from .binlog import ClassicGroups, ClassicReader
 from .groups import ClassicFileReader
 from .head import head_of, is_gap
 from .packing import archive_directories
@@ -138,6 +138,8 @@ def _listed(file: ClassicFile) -> GtidState:
 
 
 def _end_of(file: ClassicFile, before: GtidState) -> GtidState:
+    from .framing import read_all
+
     reader = ClassicReader((file,), before)
     with contextlib.closing(ClassicGroups(reader, LogPosition(file.index, FIRST_EVENT_OFFSET))) as groups:
         read_all(groups)

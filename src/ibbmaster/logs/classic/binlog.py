@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from typing import Unpack
 
 from ibbmaster.gtid import Gtid, GtidState
-from ibbmaster.kernel.loading import kernels
 from ibbmaster.logs.log.interface import ReadPart
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -178,12 +177,3 @@ class ClassicGroups:
     def _file(self) -> ClassicFileReader:
         assert self._open_file is not None
         return self._open_file
-
-
-def read_all(groups: ClassicGroups) -> None:
-    while (group := groups.next_group()) is not None:
-        ready = kernels()
-        if ready is not None and group.gtid is not None:
-            from .framing import skip_groups
-
-            skip_groups(groups, ready)

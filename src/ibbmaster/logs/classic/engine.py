@@ -24,7 +24,7 @@ from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.storage.disk.place import place
 from ibbmaster.storage.disk.watch import DirectoryWatch
-from .binlog import ClassicGroups, ClassicReader, read_all
+from .binlog import ClassicGroups, ClassicReader
 from .following import FollowedFiles, told_if_purged
 from .groups import ClassicFileReader
 from .head import is_gap, missing_between
@@ -113,6 +113,8 @@ class ClassicBinlog(FileEngine):
                 if only_cached:
                     raise BlockingIOError("the last file has to be read")
                 try:
+                    from .framing import read_all
+
                     with contextlib.closing(self._behind_tail(picture)) as groups:
                         read_all(groups)
                         self._tail = _Tail(picture, groups.position, groups.state)

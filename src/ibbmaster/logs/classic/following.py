@@ -19,7 +19,7 @@ from ibbmaster.errors import (
 from ibbmaster.logs.log.interface import LogFile
 from ibbmaster.logs.log.observer import LogObserver, Picture
 from ibbmaster.replication.event.header import FLAGS_OFFSET
-from ibbmaster.storage.disk.held_file import HeldFile
+from ibbmaster.storage.disk.held_file import HeldFile, Stamp
 from ibbmaster.storage.disk.place import open_file, stamp_of
 from .archives import archived_paths, find_files
 from .head import FileHead, begun_head, head_of, is_begun, without_unbegun
@@ -55,8 +55,8 @@ class FollowedFiles(LogObserver[ClassicFile]):
         self._lives = itertools.count(1)
         self.takes_more = any(path.is_dir() or path.name.endswith(INDEX_SUFFIX) for path in self._paths)
         super().__init__(self._find())
-        self._archived = [] if self.first.earlier is None else archived_paths(self._paths[0])
-        self._later: list[ClassicFile] = []  # files of an archive that were found behind the last one
+        self._others: dict[Path, Stamp] = {}  # in an archive, and not in the log
+        self._later: list[ClassicFile] = []  # of these, what comes next
 
     @property
     def first(self) -> ClassicFile:
@@ -173,10 +173,13 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return self._beside(last, 1) if last.earlier is None else self._archived_after(last)
 
     def _archived_after(self, last: ClassicFile) -> ClassicFile | None:
-        """The next file of an archive that has others than before; none while their order is unclear."""
-        names = archived_paths(self._paths[0])
-        if names != self._archived:
-            self._archived = names
+        """The next file of an archive; none while the order of its new ones is unclear."""
+        if not self._later:
+            known = {file.path for file in self.picture.files}
+            others = {path: stamp_of(path) for path in archived_paths(self._paths[0]) if path not in known}
+            if others == self._others:
+                return None
+            self._others = others
             try:
                 found = self._find()
             except IbbMasterError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.calls import Framing
 from ibbmaster.kernel.fields import PAIR_COLUMNS, Field, Status, noted_gtids
+from ibbmaster.kernel.loading import kernels
 from ibbmaster.kernel.plain_memory import NOTHING, RowTable, numbers, rows_in, scratch
 from ibbmaster.position import LogPosition
 from .roles import kernel_roles
@@ -147,3 +148,10 @@ def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
         if not framing.has_advanced:
             return
         groups.continue_at(LogPosition(groups.position.file_no, framing.offset), framing.gtids)
+
+
+def read_all(groups: ClassicGroups) -> None:
+    while (group := groups.next_group()) is not None:
+        ready = kernels()
+        if ready is not None and group.gtid is not None:
+            skip_groups(groups, ready)
