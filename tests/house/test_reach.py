@@ -96,6 +96,12 @@ def test_a_dialogue_needs_no_trio(module: str, fresh) -> None:
     assert "trio" not in fresh(SCRIPT, module)
 
 
+def test_following_needs_no_server_and_no_sql(fresh) -> None:
+    loaded = fresh("import sys, ibbmaster.commands.cli.follow; print(*sys.modules, sep='\\n')")
+    servers = ("trio", "ibbmaster.primary.server", "ibbmaster.primary.select", "ibbmaster.schema", "ibbmaster.sqltext")
+    assert [name for name in loaded if name.startswith(servers)] == []
+
+
 @pytest.mark.parametrize("name", ["page_blocks", "classic_blocks", "changed_blocks", "packet_changes"])
 def test_blocks_are_framed_without_numpy(name: str, fresh) -> None:
     assert "numpy" not in fresh(SCRIPT, f"ibbmaster.primary.streaming.{name}")

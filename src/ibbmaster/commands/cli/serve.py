@@ -15,14 +15,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
 from typing import TYPE_CHECKING, Any
 
-import trio
-
 import ibbmaster
 from ibbmaster.api.following import primaries_of
-from ibbmaster.api.log import Log
-from ibbmaster.api.serving import CheckedOptions, RunningPrimary, StatusCall, check_options, run_primary
-from ibbmaster.api.serving_options import ServingOptions, default_options
-from ibbmaster.api.serving_options import serving_options as options_of_serving
 from ibbmaster.api.stores import WritingOptions, store_options
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
@@ -31,7 +25,10 @@ from . import credentials
 from .log_lines import begin_log
 from .service import ALIVE, READY, STOPPING, notify
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `follow`, which shares options with `serve`, starts in a third of the time without a server
+    from ibbmaster.api.log import Log
+    from ibbmaster.api.serving import CheckedOptions, RunningPrimary
+    from ibbmaster.api.serving_options import ServingOptions
     from ibbmaster.primary.server.http import Watched
 
 log = logging.getLogger(__name__)
@@ -59,8 +56,11 @@ def run(args: argparse.Namespace) -> int:
         return checked(args)
     if args.scenario is not None:
         return _run_scenario(args)
-    options = read_options(args)
+    import trio
 
+    from ibbmaster.api.serving import StatusCall, run_primary
+
+    options = read_options(args)
     begin_log(is_verbose=args.verbose, as_json=args.log_format == "json")
     allow_open_files(args.max_connections)
     with watching(args) as watched, open_log(args, is_played=is_played) as opened:
@@ -96,6 +96,7 @@ def checked(args: argparse.Namespace) -> int:
 
 def _run_scenario(args: argparse.Namespace) -> int:
     """Until a signal or the control socket ends it."""
+    from ibbmaster.api.serving_options import default_options
     from ibbmaster.testkit.control import ControlSocket
     from ibbmaster.testkit.scenario import read_scenario
 
@@ -189,6 +190,8 @@ def allow_open_files(connections: int) -> None:
 
 def read_options(args: argparse.Namespace) -> CheckedOptions:
     """Checked before a file is touched. Raises ConfigurationError: one cannot be used."""
+    from ibbmaster.api.serving import check_options
+
     return check_options(**serving_options(args))
 
 
@@ -215,6 +218,8 @@ def read_again(args: argparse.Namespace) -> argparse.Namespace:
 
 def serving_options(args: argparse.Namespace) -> ServingOptions:
     """For `ibbmaster.serve`. Raises ConfigurationError: the address or an account's file cannot be used."""
+    from ibbmaster.api.serving_options import serving_options as options_of_serving
+
     host, port = parse_listen(args.listen)
     user, password = credentials.find_account(args)
     said: Any = {"host": host, "port": port, "user": user, "password": password}
