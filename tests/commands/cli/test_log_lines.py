@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from ibbmaster.commands.cli.log_lines import JsonLines, TextLines
+from ibbmaster.commands.cli.log_lines import JsonRecords, TextRecords
 from ibbmaster.primary.server.registry import Session
 from ibbmaster.replication.dump.error import too_old
 
@@ -22,18 +22,18 @@ def record(text, *arguments, level=logging.WARNING, exc_info=None):
 
 
 def test_a_line_of_text_has_the_time_in_utc_the_level_and_the_address_as_it_is_written():
-    line = TextLines().format(record("%s is too slow: dropped", CLIENT))
+    line = TextRecords().format(record("%s is too slow: dropped", CLIENT))
     assert line == "2025-11-20T14:03:05.123Z WARNING connection 3 of repl@[::1]:3399 is too slow: dropped"
 
 
 def test_a_client_cannot_forge_a_line():
-    line = TextLines().format(record("login of %s refused", "x\n2025-11-20T14:03:05.123Z INFO all is well\x1b[2J"))
+    line = TextRecords().format(record("login of %s refused", "x\n2025-11-20T14:03:05.123Z INFO all is well\x1b[2J"))
     assert "\n" not in line
     assert "\x1b" not in line
 
 
 def test_a_line_of_json_has_the_fields_of_what_it_is_about():
-    line = json.loads(JsonLines().format(record("%s refused: %s", CLIENT, too_old("0-1-5 was purged"))))
+    line = json.loads(JsonRecords().format(record("%s refused: %s", CLIENT, too_old("0-1-5 was purged"))))
     assert line == {
         "time": "2025-11-20T14:03:05.123Z",
         "level": "warning",
@@ -48,7 +48,7 @@ def test_a_line_of_json_has_the_fields_of_what_it_is_about():
     assert line["message"].startswith("connection 3 of repl@[::1]:3399 refused: error 1236 (Could not find GTID state")
 
 
-@pytest.mark.parametrize("lines", [TextLines(), JsonLines()])
+@pytest.mark.parametrize("lines", [TextRecords(), JsonRecords()])
 def test_an_exception_is_told_with_its_way(lines):
     try:
         raise ValueError("of ours")

@@ -23,7 +23,7 @@ LOOK_S = 0.5  # at signals, and at how far it is
 
 def run(args: argparse.Namespace) -> int:
     """Follow until SIGINT or SIGTERM, or up to the end."""
-    begin_log(is_verbose=False, as_json=args.log_format == "json")
+    begin_log(args.log_format)
     if args.check_config:
         return checked(args)
     options = writing_options(args)

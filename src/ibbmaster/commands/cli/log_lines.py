@@ -9,7 +9,7 @@ from typing import Any
 from ibbmaster.storage.codec.printable import printable
 
 
-class TextLines(logging.Formatter):
+class TextRecords(logging.Formatter):
     """`2026-11-20T14:03:05.123Z WARNING connection 3 of repl@[::1]:3399 is too slow: dropped`."""
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802
@@ -19,7 +19,7 @@ class TextLines(logging.Formatter):
         return f"{self.formatTime(record)} {record.levelname} {printable(record.message)}"
 
 
-class JsonLines(TextLines):
+class JsonRecords(TextRecords):
     """One object a line; what a message is about adds its own fields, see `log_fields` of a client."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -36,7 +36,12 @@ class JsonLines(TextLines):
         return json.dumps(line)
 
 
-def begin_log(*, is_verbose: bool, as_json: bool = False) -> None:
+#: By their names in --log-format.
+FORMS = {form.__name__.removesuffix("Records").lower(): form for form in (TextRecords, JsonRecords)}
+DEFAULT = next(iter(FORMS))
+
+
+def begin_log(form: str = DEFAULT, *, is_verbose: bool = False) -> None:
     """Log to standard error; only our own lines are verbose. Records lack thread, process and place in the code, which
     would take half their time."""
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
@@ -44,5 +49,5 @@ def begin_log(*, is_verbose: bool, as_json: bool = False) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO)
     for handler in logging.getLogger().handlers:
         if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr:
-            handler.setFormatter(JsonLines() if as_json else TextLines())
+            handler.setFormatter(FORMS[form]())
     logging.getLogger("ibbmaster").setLevel(logging.DEBUG if is_verbose else logging.NOTSET)

@@ -27,7 +27,7 @@ def run(args: argparse.Namespace) -> int:
     if args.seconds is not None and not args.seconds > 0:
         raise ConfigurationError(f"--seconds {args.seconds:g}: expected a number above 0")
 
-    begin_log(is_verbose=False)
+    begin_log()
     allow_open_files(2 * args.max_connections)
     expect_free(args.to)
 

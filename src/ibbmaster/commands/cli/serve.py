@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     from ibbmaster.api.serving import StatusCall, run_primary
 
     options = read_options(args)
-    begin_log(is_verbose=args.verbose, as_json=args.log_format == "json")
+    begin_log(args.log_format, is_verbose=args.verbose)
     allow_open_files(args.max_connections)
     with watching(args) as watched, open_log(args, is_played=is_played) as opened:
 
@@ -100,7 +100,7 @@ def _run_scenario(args: argparse.Namespace) -> int:
     from ibbmaster.testkit.control import ControlSocket
     from ibbmaster.testkit.scenario import read_scenario
 
-    begin_log(is_verbose=args.verbose, as_json=args.log_format == "json")
+    begin_log(args.log_format, is_verbose=args.verbose)
     allow_open_files(args.max_connections)
     scenario = read_scenario(args.scenario)
     if args.at_once:
@@ -204,7 +204,7 @@ def read_again(args: argparse.Namespace) -> argparse.Namespace:
         again = parse_arguments(args.given)
     except SystemExit:
         raise ConfigurationError("the command lacks what its configuration file had at the start") from None
-    begin_log(is_verbose=getattr(again, "verbose", False), as_json=again.log_format == "json")
+    begin_log(again.log_format, is_verbose=getattr(again, "verbose", False))
     allow_open_files(getattr(again, "max_connections", 0))
     fixed = [
         (*option.option_strings, option.dest)[0]

@@ -99,8 +99,6 @@ class DumpSender:
 
     @property
     def place(self) -> tuple[LogPosition, GtidState] | None:
-        """Up to where it has read the log, and what was sent: of a state that changes, ask for single numbers. None:
-        the kernel has all that is durable. For any thread."""
         is_at_end = self._connection.state == WAITING
         return None if is_at_end else (self._source.position, self._session.sent_state)
 

@@ -1,25 +1,28 @@
 """All connections: SHOW PROCESSLIST lists them, KILL ends them, and one server id has one dump."""
 
-from __future__ import annotations
-
 import enum
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import trio
 
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec.printable import address
 from ibbmaster.work import BreakReason, Work
 from .login_guard import address_key
 
-if TYPE_CHECKING:
-    from .dumping import DumpSender
-
 REFUSALS = ("purged", "diverged", "privilege", "damaged", "other")  # kinds of a `DumpError`
 GRACE_S = 1.0  # for the last packet to a replica that does not read
+
+
+class RunningDump(Protocol):
+    @property
+    def place(self) -> tuple[LogPosition, GtidState] | None:
+        """Up to where it has read the log, and what was sent: of a state that changes, ask for single numbers. None:
+        the kernel has all that is durable. For any thread."""
 
 
 class EndReason(enum.Enum):
@@ -50,7 +53,7 @@ class Session:
     dump_start: GtidPosition | None = None  # what the replica had before its dump, if it said so by GTID
     work: Work | None = None
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
-    dump: DumpSender | None = None
+    dump: RunningDump | None = None
     waiting: trio.CancelScope | None = None  # the wait at the durable end; safe to break off
 
     @property
