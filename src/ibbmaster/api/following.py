@@ -124,13 +124,20 @@ class Followed:
     """A log that follows a primary, in a thread. Made by `ibbmaster.follow`; as a context it stops at the end, and
     closes `log`."""
 
-    def __init__(self, path: Path, store: BinlogStore, follower: PrimaryFollower, hosts: str) -> None:
+    def __init__(
+        self, path: Path, store: BinlogStore, follower: PrimaryFollower, hosts: str, archive: PathLike | None = None
+    ) -> None:
         self.hosts = hosts
         self._path = path
         self._store = store
         self._stack = ExitStack()
         self._stack.callback(store.close)
         self._stack.enter_context(Background(store))
+        self._archive = archive
+        if archive is not None:
+            from .archiving import archived
+
+            self._stack.enter_context(archived(store, archive, is_origin=False))
         self._follower = follower
         self._problem: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="ibbmaster-follower", daemon=True)
@@ -150,6 +157,10 @@ class Followed:
 
         made = WritableLog(self._path, self._store, has_background=False)
         made.more_figures.append(self.figures)
+        if self._archive is not None:
+            from .archiving import join_archive
+
+            join_archive(made, self._archive)
         return made
 
     @property
@@ -228,6 +239,7 @@ def follow(
     semi_sync: bool = False,
     until_end: bool = False,
     buffer_bytes: Size = BUFFER_BYTES,
+    archive: PathLike | None = None,
     **options: Unpack[WritingOptions],
 ) -> Followed:
     """Follow a running primary as a replica does: what it logs is logged in a directory of `.ibb` files.
@@ -237,14 +249,15 @@ def follow(
     position; an existing one goes on. With `tls` "auto" the connection is encrypted where the primary can, with
     "verify" its certificate has to be of that host, by the authorities of the system or of the file `ca`. `semi_sync`
     acknowledges each group once it is durable here. `until_end` ends with what the primary has logged now. At most
-    `buffer_bytes` wait for the disk; then the dump of the primary waits. `server_id` is that of the replica (by
+    `buffer_bytes` wait for the disk; then the dump of the primary waits. `archive` names an object store or a directory
+    that gets segments of the log: docs/archiving.md. `server_id` is that of the replica (by
     default of the directory and the machine), `options` are those of `ibbmaster.create`.
 
     Raises:
         BusyError: another process writes there.
         ConfigurationError: the source or an option cannot be used.
         SourceError: no primary can be reached, or each refuses.
-        StoreError: the directory cannot be written, or holds another log.
+        StoreError: the directory cannot be written, or holds another log; or the archive.
     """
     given = SourceOptions(
         start=start,
@@ -255,7 +268,7 @@ def follow(
         semi_sync=semi_sync,
         buffer_bytes=buffer_bytes,
     )
-    return follow_with(source, to, given, options, until_end=until_end)
+    return follow_with(source, to, given, options, until_end=until_end, archive=archive)
 
 
 async def follow_trio(
@@ -292,6 +305,7 @@ def follow_with(
     *,
     until_end: bool = False,
     retries_refusals: bool = False,
+    archive: PathLike | None = None,
 ) -> Followed:
     """`follow` with options in one piece; errors as there. `retries_refusals`: an existing log goes on asking although
     every primary refuses."""
@@ -315,7 +329,7 @@ def follow_with(
             retries_refusals=retries_refusals,
             buffer_bytes=buffer_bytes,
         )
-        return Followed(where, store, follower, ",".join(map(str, primaries)))
+        return Followed(where, store, follower, ",".join(map(str, primaries)), archive)
     except BaseException:
         store.close()
         raise

@@ -12,7 +12,7 @@ from ibbmaster.errors import ConfigurationError, DamageError
 from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.logs.store.redo_names import has_redo_log
 from ibbmaster.position import LogPosition, NamedPosition
-from ibbmaster.storage.disk.place import open_disk
+from ibbmaster.storage.disk.place import ObjectPath, open_disk
 from ibbmaster.storage.ibb.file_name import parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 from .log_path import log_path
@@ -126,7 +126,8 @@ def _redo_of(disk: SharedDisk) -> RedoReport | None:
 
 def file_no_of(path: Path) -> int | None:
     """Of an `.ibb` file; None where something else is, or nothing."""
-    return parse_file_name(path.name) if path.exists() and not path.is_dir() else None
+    file_no = parse_file_name(path.name)
+    return file_no if file_no is not None and path.exists() and not path.is_dir() else None
 
 
 def one_file_refusal(what: str, path: Path) -> ConfigurationError:
@@ -135,8 +136,14 @@ def one_file_refusal(what: str, path: Path) -> ConfigurationError:
 
 def files_at(path: Path) -> LogFiles:
     """Raises ClassicFormatError, StoreError: they cannot be read, or there is nothing."""
+    from ibbmaster.logs.archive.manifest import HEAD_NAME
     from ibbmaster.logs.classic.packing import holds_traditional
 
+    if isinstance(path, ObjectPath) or (path / HEAD_NAME).is_file():
+        from ibbmaster.logs.archive.archived import archive_at
+
+        if (archived := archive_at(path)) is not None:
+            return ClassicLogFiles(archived)
     if holds_traditional(path):
         from ibbmaster.logs.classic.engine import ClassicBinlog
 

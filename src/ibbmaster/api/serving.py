@@ -25,11 +25,10 @@ from ibbmaster.primary.server.figures import Figures
 from ibbmaster.primary.server.options import PrimaryOptions
 from ibbmaster.primary.server.primary import Primary
 from ibbmaster.primary.server.registry import Registry
-from ibbmaster.replication.dump.profile import PROFILES, OpeningTimestamp, Profile
+from ibbmaster.replication.dump.profile import PROFILES, OpeningTimestamp, Profile, profile_of_server
 from ibbmaster.replication.wire.auth import make_account
 from ibbmaster.schema.name_case import parse_name_case
 from ibbmaster.storage.codec.printable import address
-from ibbmaster.versions import Difference, version_number
 from . import opening
 from .accounts import read_accounts
 from .log import Log
@@ -67,10 +66,8 @@ class CheckedOptions:
             return primary
         profile = primary.profile
         if not self.has_profile:
-            is_old = Difference.STREAMS_AS_OLD.holds(version_number(written))
-            base = PROFILES["classic-10.11" if is_old else "classic-11.8"]
-            version = profile.server_version if self.has_version else written
-            profile = replace(base.with_version(version), opening_timestamp=profile.opening_timestamp)
+            base = profile_of_server(written, version=profile.server_version if self.has_version else None)
+            profile = replace(base, opening_timestamp=profile.opening_timestamp)
         elif not self.has_version:
             profile = profile.with_version(written)
         return replace(primary, profile=profile)

@@ -32,7 +32,9 @@ def run(args: argparse.Namespace) -> int:
         signal.signal(number, lambda number, _: heard.append(number))
     with (
         watching(args) as watched,
-        follow_with(args.source, args.to, source_options(args), options, until_end=args.until_end) as followed,
+        follow_with(
+            args.source, args.to, source_options(args), options, until_end=args.until_end, archive=args.archive
+        ) as followed,
     ):
         if watched is not None:
             watched.source = followed

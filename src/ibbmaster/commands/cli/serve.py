@@ -134,6 +134,8 @@ def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractCo
     if args.source is not None and not is_played and not args.read_only:
         return _followed_log(args, options)
     if not args.own and args.source is None and args.expire is None and args.max_total is None:
+        if args.archive is not None:
+            raise ConfigurationError("--archive is for a log that this process writes: give --own or --from")
         return ibbmaster.open(args.directory)
     if is_played:
         raise ConfigurationError("a log that is played is only read: leave out --own, --from, --expire and --max-total")
@@ -141,7 +143,15 @@ def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractCo
         raise ConfigurationError(
             "--read-only excludes --own, --from, --expire and --max-total: who only reads removes nothing"
         )
-    return ibbmaster.create(args.directory, exist_ok=True, **options)
+    return _own_log(args, options)
+
+
+@contextlib.contextmanager
+def _own_log(args: argparse.Namespace, options: WritingOptions) -> Iterator[Log]:
+    from ibbmaster.api.archiving import archived
+
+    with ibbmaster.create(args.directory, exist_ok=True, **options) as opened, archived(opened, args.archive):
+        yield opened
 
 
 def writing_options(args: argparse.Namespace) -> WritingOptions:
@@ -160,7 +170,12 @@ def _followed_log(args: argparse.Namespace, options: WritingOptions) -> Iterator
     from ibbmaster.api.following import follow_with
 
     with follow_with(
-        args.source, args.directory, credentials.source_options(args), options, retries_refusals=True
+        args.source,
+        args.directory,
+        credentials.source_options(args),
+        options,
+        retries_refusals=True,
+        archive=args.archive,
     ) as followed:
         yield followed.log
 

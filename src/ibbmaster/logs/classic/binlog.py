@@ -6,7 +6,7 @@ before the first group is known."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from typing import Unpack
 
 from ibbmaster.gtid import Gtid, GtidState
@@ -26,7 +26,7 @@ class ClassicReader:
     yielded group. `notices` for users grow meanwhile; `restart_count` counts files that a server start began, the first
     one not. Raises as `read_head`."""
 
-    def __init__(self, files: tuple[ClassicFile, ...], initial_state: GtidState | None = None) -> None:
+    def __init__(self, files: Sequence[ClassicFile], initial_state: GtidState | None = None) -> None:
         self.files = files
         self.notices: list[str] = []
         self.restart_count = 0

@@ -61,8 +61,11 @@ class ClassicBinlog(FileEngine):
     by the GTID_LISTs at the heads of files; inside the file the reader skips what the replica has. Paths and errors as
     in `FollowedFiles`."""
 
-    def __init__(self, paths: Iterable[Path], *, reads_heads_at_once: bool = True) -> None:
-        self._series = FollowedFiles(paths, reads_heads_at_once=reads_heads_at_once)
+    def __init__(
+        self, paths: Iterable[Path], *, reads_heads_at_once: bool = True, series: FollowedFiles | None = None
+    ) -> None:
+        """`series` takes the place of files that `paths` name."""
+        self._series = series or FollowedFiles(paths, reads_heads_at_once=reads_heads_at_once)
         self._lock = threading.Lock()
         self._tail: _Tail | None = None
         self._watch: DirectoryWatch | None = None

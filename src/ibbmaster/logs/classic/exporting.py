@@ -13,7 +13,7 @@ from ibbmaster.kernel.fields import GroupColumn, last_gtids
 from ibbmaster.kernel.loading import has_numpy, kernels
 from ibbmaster.logs.log.directory import END_POLL_PERIOD_S
 from ibbmaster.logs.log.gtid_order import place_of
-from ibbmaster.logs.log.interface import LogEngine, ReadPlan, are_paged
+from ibbmaster.logs.log.interface import EventGroups, LogEngine, ReadPlan, are_paged
 from ibbmaster.logs.log.limits import MAX_FILE_BYTES
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.dump.profile import Profile
@@ -57,18 +57,9 @@ def export_traditional(
     server has no traditional files; EventError: an event is damaged, or that server does not know it; FormatError,
     ClassicFormatError: the log is damaged; StoreError: the directory cannot be written."""
     plan = log.start_of_file()
-    series = _Series(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
-    for found in passed(log, plan, progress, kernels() if has_numpy() else None):
-        for group in found.left(series) if isinstance(found, _Collected) else (found,):
-            if group.gtid is None:
-                series.note_start()
-                continue
-            series.enter(group.start.file_no)
-            try:
-                series.write(group)
-            except EventError as error:
-                place = f"{log.file_name(group.start.file_no)} offset {group.start.offset}"
-                raise EventError(f"group {group.gtid} at {place}: {error}") from None
+    series = TraditionalSeries(log, ClassicWriter(disk, profile, state=plan.state.copy(), stem=stem), max_file_bytes)
+    for found in passed(log, plan, progress, ready_kernels()):
+        series.take(found)
     series.finish()
     return ConversionReport(
         files=tuple(series.writer.names),
@@ -79,7 +70,14 @@ def export_traditional(
     )
 
 
-class _Series:
+def ready_kernels() -> Kernels | None:
+    """Those that `passed` uses."""
+    return kernels() if has_numpy() else None
+
+
+class TraditionalSeries:
+    """Writes groups of a log in order, file after file. Raises as `export_traditional`."""
+
     def __init__(self, log: LogEngine, writer: ClassicWriter, max_file_bytes: int) -> None:
         self._log = log
         self.writer = writer
@@ -88,6 +86,18 @@ class _Series:
         self._max_file_bytes = max_file_bytes
         self._is_start = not len(writer.state)  # a start of the server begins the next file
         self._last = {"server_id": 0, "timestamp": 0}
+
+    def take(self, found: EventGroup | CollectedGroups) -> None:
+        for group in found.left(self) if isinstance(found, CollectedGroups) else (found,):
+            if group.gtid is None:
+                self.note_start()
+                continue
+            self.enter(group.start.file_no)
+            try:
+                self.write(group)
+            except EventError as error:
+                place = f"{self._log.file_name(group.start.file_no)} offset {group.start.offset}"
+                raise EventError(f"group {group.gtid} at {place}: {error}") from None
 
     def note_start(self) -> None:
         self.restart_count += bool(self.group_count)
@@ -104,16 +114,17 @@ class _Series:
             self.note_start()
         dropped = set(self.writer.state.domain_ids) - set(plan.state.domain_ids)
         if dropped and plan.is_begun:
-            self._end()
+            self.end()
             for domain_id in dropped:
                 self.writer.state.drop_domain(domain_id)
 
     def write(self, group: EventGroup) -> None:
-        writer, gtid = self.writer, group.gtid
+        gtid = group.gtid
         assert gtid is not None
         header = decode_event_header(group.gtid_event)
         near = {"server_id": header.server_id, "timestamp": header.timestamp}
         self._make_ready(near)
+        writer = self.writer
         self.event_bytes += writer.write_group(group.gtid_event, group.body)
         writer.state.log(gtid)
         self.group_count += 1
@@ -133,29 +144,33 @@ class _Series:
     def _make_ready(self, near: dict[str, int]) -> None:
         writer = self.writer
         if writer.is_open and (self._is_start or writer.offset >= self._max_file_bytes):
-            self._end()
-        if not writer.is_open:
-            writer.begin_file(is_start=self._is_start, **near)
+            self.end()
+        if not self.writer.is_open:
+            self.begin(is_start=self._is_start, near=near)
             self._is_start = False
+
+    def begin(self, *, is_start: bool, near: dict[str, int]) -> None:
+        self.writer.begin_file(is_start=is_start, **near)
 
     def finish(self) -> None:
         if not self.writer.is_open:
-            self.writer.begin_file(is_start=self._is_start, **self._last)
+            self.begin(is_start=self._is_start, near=self._last)
         self.writer.end_file(is_last=True, **self._last)
         self.writer.write_state()
         self.writer.sync()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End the file, if one is open, before the next group."""
         if self.writer.is_open:
             self.writer.end_file(is_last=False, **self._last)
 
 
-class _Collected(NamedTuple):
+class CollectedGroups(NamedTuple):
     kernels: Kernels
     data: Any
     groups: Any
 
-    def left(self, series: _Series) -> Iterator[EventGroup]:
+    def left(self, series: TraditionalSeries) -> Iterator[EventGroup]:
         """Write them; yields each that the kernel leaves before later ones are written."""
         if not len(self.groups):
             return
@@ -187,28 +202,35 @@ def _near(row: Any) -> dict[str, int]:
 
 def passed(
     log: LogEngine, plan: ReadPlan, progress: OnProgress | None, ready: Kernels | None = None
-) -> Iterator[EventGroup | _Collected]:
+) -> Iterator[EventGroup | CollectedGroups]:
     """Every present group of the log, and every event without GTID; many at once with kernels that are `ready`."""
     heard = _Progress(log, plan.position.file_no, progress)
     end = log.end()
     with closing(log.groups(plan)) as groups:
-        pages = None
-        if ready is not None and are_paged(groups):
-            from .page_groups import PageGroups
-
-            pages = PageGroups(groups, end, ready)
-        while groups.position < end:
-            if pages is not None and ready is not None and pages.collect():
-                yield _Collected(ready, pages.data, pages.groups)
-            elif (group := groups.next_group()) is not None:
-                yield group
-            elif are_paged(groups) and groups.expects_more:
-                time.sleep(END_POLL_PERIOD_S)
-                continue
-            else:
-                break
+        for found in passed_by(groups, end, ready):
+            yield found
             heard.reach(groups.position)
     heard.finish()
+
+
+def passed_by(
+    groups: EventGroups, end: LogPosition, ready: Kernels | None = None
+) -> Iterator[EventGroup | CollectedGroups]:
+    """As `passed`, what a reader has not read yet, up to a position of its log."""
+    pages = None
+    if ready is not None and are_paged(groups) and groups.position < end:
+        from .page_groups import PageGroups
+
+        pages = PageGroups(groups, end, ready)
+    while groups.position < end:
+        if pages is not None and ready is not None and pages.collect():
+            yield CollectedGroups(ready, pages.data, pages.groups)
+        elif (group := groups.next_group()) is not None:
+            yield group
+        elif are_paged(groups) and groups.expects_more:
+            time.sleep(END_POLL_PERIOD_S)
+        else:
+            break
 
 
 class _Progress:

@@ -106,10 +106,10 @@ class FollowedFiles(LogObserver[ClassicFile]):
             self._heads = {(number + moved, life): head for (number, life), head in self._heads.items()}
             self._show(before, last)
 
-    def from_file(self, file_no: int) -> tuple[ClassicFile, ...]:
+    def from_file(self, file_no: int) -> Sequence[ClassicFile]:
         return self.picture.from_file(file_no)
 
-    def growing(self) -> tuple[ClassicFile, ...]:
+    def growing(self) -> Sequence[ClassicFile]:
         """The longest run of newest files whose states grow from each to the next: see `GtidState.grows_to`. Of heads
         that are read on demand this is assumed until they were read: then ask again."""
         with self._lock:

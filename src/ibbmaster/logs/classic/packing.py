@@ -84,7 +84,7 @@ class GzipUnpacker:
 
 
 def _zstd() -> Any:
-    with needed_for("reading .zst files"):
+    with needed_for("packing with zstd"):
         return importlib.import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
 
 
@@ -92,6 +92,14 @@ def _new_lz4_unpacker() -> Unpacker:
     with needed_for("reading .lz4 files"):
         unpacker: Unpacker = importlib.import_module("lz4.frame").LZ4FrameDecompressor()
     return unpacker
+
+
+def new_zstd_packer(level: int) -> Any:
+    """Makes one frame, with a checksum of its content. Raises ExtraMissingError."""
+    zstd = _zstd()
+    return zstd.ZstdCompressor(
+        options={zstd.CompressionParameter.compression_level: level, zstd.CompressionParameter.checksum_flag: 1}
+    )
 
 
 def _new_zstd_unpacker() -> Unpacker:
@@ -102,6 +110,13 @@ def _new_zstd_unpacker() -> Unpacker:
     return unpacker
 
 
+ZSTD = Packing(
+    name="zstd",
+    suffix=".zst",
+    magic=b"\x28\xb5\x2f\xfd",
+    new_unpacker=_new_zstd_unpacker,
+    errors=lambda: (_zstd().ZstdError,),
+)
 PACKINGS: tuple[Packing, ...] = (
     Packing(
         name="xz",
@@ -111,13 +126,7 @@ PACKINGS: tuple[Packing, ...] = (
         errors=lambda: (lzma.LZMAError,),
     ),
     Packing(name="gzip", suffix=".gz", magic=b"\x1f\x8b", new_unpacker=GzipUnpacker, errors=lambda: (zlib.error,)),
-    Packing(
-        name="zstd",
-        suffix=".zst",
-        magic=b"\x28\xb5\x2f\xfd",
-        new_unpacker=_new_zstd_unpacker,
-        errors=lambda: (_zstd().ZstdError,),
-    ),
+    ZSTD,
     Packing(
         name="lz4",
         suffix=".lz4",

@@ -13,7 +13,7 @@ from ibbmaster.errors import ClassicFormatError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.storage.disk.held_file import Stamp
 from ibbmaster.storage.disk.local import fill
-from ibbmaster.storage.disk.place import ObjectPath, open_file, stamp_of
+from ibbmaster.storage.disk.place import LocalFile, ObjectFile, ObjectPath, open_file, stamp_of
 from .packing import PACKINGS, PackedDataError, Packing, packing_of, unpacked_name
 
 MAGIC = b"\xfebin"
@@ -69,6 +69,11 @@ class ClassicFile:
     def packing(self) -> Packing | None:
         return packing_of(self.path.name)
 
+    def open(self, *, only_cached: bool = False) -> LocalFile | ObjectFile:
+        """Raises BlockingIOError: with `only_cached`, it has to be fetched first; OSError, StoreError: it cannot be
+        opened."""
+        return open_file(self.path)
+
 
 class ClassicSource:
     """The bytes of one file, unpacked where need be. Memory: the result of one `read`; for a packed file the dictionary
@@ -85,7 +90,7 @@ class ClassicSource:
         self.is_packed = self._packing is not None
         self._unpacker = None if self._packing is None else self._packing.new_unpacker()
         with _errors(file.path):
-            self._stream = open_file(file.path)
+            self._stream = file.open(only_cached=only_cached)
         self._held = bytearray()  # of a packed file: its bytes unpacked last
         self._held_offset = 0
         self._damage: ClassicFormatError | None = None  # after those
@@ -216,7 +221,7 @@ def read_whole(file: ClassicFile, target: memoryview) -> int | None:
     or unpacked. Raises StoreError: the file cannot be read."""
     if file.size_bytes >= len(target) or file.packing is not None or isinstance(file.path, ObjectPath):
         return None
-    with _errors(file.path), contextlib.closing(open_file(file.path)) as stream:
+    with _errors(file.path), contextlib.closing(file.open()) as stream:
         size = stream.fill(0, target)
     return size if size < len(target) else None  # one byte is left, so the file ends there
 
@@ -292,6 +297,8 @@ def _files_of_directory(directory: Path) -> list[ClassicFile]:
 def _errors(path: Path) -> Iterator[None]:
     try:
         yield
+    except BlockingIOError:
+        raise
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: no such file or directory") from error
     except OSError as error:

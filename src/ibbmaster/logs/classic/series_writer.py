@@ -71,7 +71,15 @@ class ClassicWriter:
     """Writes the files of one binlog into a directory. Raises ConfigurationError: a server like that writes no such
     files."""
 
-    def __init__(self, disk: Disk, profile: Profile, *, state: GtidState | None = None, stem: str = STEM) -> None:
+    def __init__(
+        self,
+        disk: Disk,
+        profile: Profile,
+        *,
+        state: GtidState | None = None,
+        stem: str = STEM,
+        first_number: int = 1,
+    ) -> None:
         if not profile.rotates_with_files:
             raise ConfigurationError(
                 f"a primary as {profile.name!r} has no traditional files: take a classic-… profile"
@@ -83,6 +91,7 @@ class ClassicWriter:
         self._disk = disk
         self._profile = profile
         self._stem = stem
+        self._first_number = first_number
         self.index_name, self.state_name = stem + INDEX_SUFFIX, stem + STATE_SUFFIX
         self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
         self._type_max = profile.type_count
@@ -146,7 +155,7 @@ class ClassicWriter:
         self._disk.sync_dir()
 
     def _name(self, number: int) -> str:
-        return f"{self._stem}.{1 + number:06}"
+        return f"{self._stem}.{self._first_number + number:06}"
 
     def write_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> int:
         """Write one group; returns the bytes of its events. The caller logs its GTID in `state`. Joins fragments of row

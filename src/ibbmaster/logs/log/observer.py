@@ -51,10 +51,10 @@ class Picture(Generic[F]):
         return self.before[0] if self.before else self.last
 
     @property
-    def files(self) -> tuple[F, ...]:
+    def files(self) -> Sequence[F]:
         return *self.before, self.last
 
-    def from_file(self, index: int) -> tuple[F, ...]:
+    def from_file(self, index: int) -> Sequence[F]:
         return (*self.before[max(index - self.first.index, 0) :], self.last) if index <= self.last.index else ()
 
     def file(self, index: int) -> F | None:

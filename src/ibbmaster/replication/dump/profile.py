@@ -11,6 +11,7 @@ from typing import Any
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.facts import NULL, rows_of
 from ibbmaster.replication.event.format_description import SERVER_VERSION_SIZE, ChecksumAlgorithm
+from ibbmaster.versions import Difference, version_number
 
 _VERSION = re.compile(r"([0-9]+)\.[0-9]+\.[0-9]+[!-~ ]*", re.ASCII)
 
@@ -102,3 +103,10 @@ def _profiles() -> Iterator[Profile]:
 
 
 PROFILES: dict[str, Profile] = {profile.name: profile for profile in _profiles()}
+
+
+def profile_of_server(written: str, *, version: str | None = None) -> Profile:
+    """Of a server of the version that wrote traditional files, perhaps under another one. Raises ConfigurationError:
+    the text is no version."""
+    is_old = Difference.STREAMS_AS_OLD.holds(version_number(written))
+    return PROFILES["classic-10.11" if is_old else "classic-11.8"].with_version(version or written)

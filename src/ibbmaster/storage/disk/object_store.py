@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from ibbmaster.errors import ConfigurationError, MissingFileError, StoreError
@@ -20,7 +20,7 @@ from ibbmaster.extras import needed_for
 from ibbmaster.storage.codec.buffer import Buffer
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
+    from obstore import ObjectMeta, PutResult
     from obstore.store import ClientConfig, ObjectStore, RetryConfig
 
 STORES_MAX = 64  # clients that are kept, each of one directory
@@ -57,12 +57,19 @@ class StoredObject(NamedTuple):
     version: str | None  # of these bytes, as If-Match takes it
 
 
+Version = Mapping[str, str]  # of an object that was read whole, for its exchange
+
+
 class ChangedError(StoreError):
     """Another object has replaced the one found before."""
 
 
 class BusyNameError(StoreError):
     """An object has that name already."""
+
+
+class RefusalError(StoreError):
+    """The store refuses access, or has no such bucket: another attempt does not change that."""
 
 
 class ObjectClient:
@@ -112,6 +119,24 @@ class ObjectClient:
             raise StoreError(f"{self.url}/{found.name}: {len(data)} bytes at offset {start} in place of {end - start}")
         return memoryview(data)
 
+    def get(self, name: str) -> tuple[Buffer, Version]:
+        with self._errors(name):
+            found = self._library.get(self._store, name)
+            return memoryview(found.bytes()), _whole_version(found.meta)
+
+    def exchange(self, name: str, data: Buffer, known: Version | None) -> Version:
+        """Raises BusyNameError, ChangedError: another object is there. A store without conditional puts replaces it
+        unasked."""
+        from obstore.exceptions import NotSupportedError
+
+        with self._errors(name):
+            mode: Any = "create" if known is None else known
+            try:
+                put = self._library.put(self._store, name, bytes(data), mode=mode)
+            except (NotImplementedError, NotSupportedError):
+                put = self._library.put(self._store, name, bytes(data))
+            return _whole_version(put)
+
     def create(self, name: str, data: Buffer) -> None:
         """Put a new object, whole or not at all. Raises BusyNameError: one has that name."""
         with self._errors(name):
@@ -123,14 +148,14 @@ class ObjectClient:
 
     def upload(self, name: str, path: Path, size: int) -> None:
         """Put the first bytes of a file as a new object, whole or not at all. A large one goes in parts, which the
-        store puts over any object that came meanwhile: one place allows only one upload at a time. Raises StoreError:
-        an object has that name."""
+        store puts over any object that came meanwhile: one place allows only one upload at a time. Raises
+        BusyNameError: an object has that name."""
         if size <= PARTS_FROM_BYTES:
             with path.open("rb") as file:
                 self.create(name, file.read(size))
             return
         if self.head(name) is not None:
-            raise StoreError(f"{self.url}/{name} {EXISTS}")
+            raise BusyNameError(f"{self.url}/{name} {EXISTS}")
         with self._errors(name), path.open("rb") as file:
             parts = (file.read(min(PART_BYTES, size - at)) for at in range(0, size, PART_BYTES))
             self._library.put(self._store, name, parts, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
@@ -157,7 +182,7 @@ class ObjectClient:
                 raise MissingFileError(f"{where}: no such object, or no such bucket") from None
             is_refusal = isinstance(error, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError)
             if is_refusal or _REFUSED.search(str(error)):
-                raise StoreError(f"{where}: {REFUSAL}") from None
+                raise RefusalError(f"{where}: {REFUSAL}") from None
             raise StoreError(f"{where}: {_said(error)}") from None
 
 
@@ -177,6 +202,10 @@ def _found(meta: ObjectMeta) -> StoredObject:
     if version and not version.endswith('"'):
         version = f'"{version}"'  # as If-Match and all answers but Azure's listings have it
     return StoredObject(name, meta["size"], meta["last_modified"].timestamp(), version)
+
+
+def _whole_version(found: ObjectMeta | PutResult) -> Version:
+    return {name: value for name in ("e_tag", "version") if (value := found.get(name))}  # type: ignore[misc]
 
 
 def storage_options() -> dict[str, str] | None:

@@ -214,6 +214,17 @@ class LocalFile(io.FileIO):
         return os.preadv(self.fileno(), [target], offset)
 
 
+class SegmentFile(LocalFile):
+    """A file without a name, opened once more by its descriptor, which stands for something far away."""
+
+    def __init__(self, descriptor: int, stamp: Stamp) -> None:
+        super().__init__(os.dup(descriptor))
+        self._stamp = stamp
+
+    def stamp(self) -> Stamp:
+        return self._stamp
+
+
 class ObjectFile(io.RawIOBase):
     """Raises FileNotFoundError: there is no such object."""
 

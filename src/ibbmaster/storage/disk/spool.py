@@ -31,6 +31,11 @@ class Spool:
             raise StoreError(f"{tempfile.gettempdir()}: {problem} (TMPDIR names another directory)") from None
         self._size += len(data)
 
+    @property
+    def descriptor(self) -> int:
+        """Of the file, which lives as long as this, or a duplicate of the descriptor."""
+        return self._file.fileno()
+
     def whole(self) -> Buffer:
         """From the page cache, so it takes no memory from others."""
         with self._file:

@@ -1,0 +1,293 @@
+"""An archive as a log to read: the series of its files comes from the manifest.
+
+A segment is fetched whole, and read only if it is the object that the manifest names, from a temporary file: what comes
+after another one is never read (test_a_changed_or_missing_segment_is_refused_by_name)."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import overload
+
+from ibbmaster.errors import MissingFileError, PositionPurgedError, StoreError
+from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.logs.classic.engine import ClassicBinlog
+from ibbmaster.logs.classic.following import FollowedFiles
+from ibbmaster.logs.classic.head import FileHead, head_of
+from ibbmaster.logs.classic.packing import Packing
+from ibbmaster.logs.classic.series import ClassicFile
+from ibbmaster.logs.log.interface import ReadPlan
+from ibbmaster.logs.log.observer import Picture
+from ibbmaster.logs.log.seek import explain_purged
+from ibbmaster.position import LogPosition
+from ibbmaster.storage.disk.held_file import Stamp
+from ibbmaster.storage.disk.place import SegmentFile, place
+from ibbmaster.storage.disk.spool import Spool
+from ibbmaster.storage.disk.whole_objects import WholeObjects, objects_at
+from .keeping import expect_head, read_head, read_page
+from .manifest import STEM, Head, SealedPage, Segment
+from .packed import unpack
+
+LOOK_S = 2.0  # between looks at the manifest
+SPOOLS_MAX = 4  # segments that stay unpacked; readers keep theirs
+PAGES_MAX = 64  # that stay in memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedFile(ClassicFile):
+    """A segment, by its number."""
+
+    entry: Segment
+    store: SegmentStore
+
+    @property
+    def packing(self) -> Packing | None:
+        return None  # it is unpacked as it is fetched
+
+    def open(self, *, only_cached: bool = False) -> SegmentFile:
+        return self.store.opened(self, only_cached=only_cached)
+
+
+class SegmentStore:
+    """The manifest and the segments of an archive, as far as they were asked for. Thread-safe. Raises StoreError: an
+    object is missing, or is not what the manifest says of it."""
+
+    def __init__(self, objects: WholeObjects, head: Head) -> None:
+        self.objects = objects
+        self.head = head
+        self._lock = threading.Lock()
+        self._pages: OrderedDict[str, tuple[Segment, ...]] = OrderedDict()  # by SHA-256
+        self._spools: OrderedDict[str, Spool] = OrderedDict()
+
+    def look(self) -> None:
+        self.head, _ = expect_head(self.objects)
+
+    def file(self, number: int) -> ArchivedFile:
+        entry = self.entry(number)
+        path = place(self.objects.url) / entry.name
+        stamp = Stamp(entry.sha256, entry.size, ())
+        name = f"{STEM}.{number:06}"
+        return ArchivedFile(path=path, name=name, number=number, stamp=stamp, index=number, entry=entry, store=self)
+
+    def entry(self, number: int) -> Segment:
+        page = self.head.page_of(number)
+        entries = self.head.entries if page is None else self._page(page)
+        at = number - entries[0].number
+        if not 0 <= at < len(entries) or entries[at].number != number:
+            raise StoreError(f"{self.objects.url}: the manifest lacks segment {number}")
+        return entries[at]
+
+    def number_before(self, position: GtidPosition) -> int | None:
+        """Of the newest segment before all that a replica at a position lacks; None: the oldest begins later."""
+
+        def passes(one: SealedPage | Segment) -> bool:
+            return not GtidState.parse(one.before).is_before(position)
+
+        entries: Sequence[Segment] = self.head.entries
+        if passes(entries[0]) and (count := bisect_left(self.head.pages, True, key=passes)):
+            entries = self._page(self.head.pages[count - 1])
+        at = bisect_left(entries, True, key=passes) - 1
+        return entries[at].number if at >= 0 and entries[at].number >= self.head.first else None
+
+    def opened(self, file: ArchivedFile, *, only_cached: bool) -> SegmentFile:
+        entry = file.entry
+        with self._lock:
+            spool = self._spools.get(entry.sha256)
+        if spool is None:
+            if only_cached:
+                raise BlockingIOError(f"{entry.name} has to be fetched")
+            spool = self._fetched(entry)
+            with self._lock:
+                self._spools[entry.sha256] = spool
+                if len(self._spools) > SPOOLS_MAX:
+                    self._spools.popitem(last=False)
+            if head_of(file).state != GtidState.parse(entry.before):
+                raise StoreError(f"{file.path}: it does not begin at '{entry.before}', as the manifest says")
+        return SegmentFile(spool.descriptor, file.stamp)
+
+    def _fetched(self, entry: Segment) -> Spool:
+        where = f"{self.objects.url}/{entry.name}"
+        try:
+            data, _ = self.objects.get(entry.name)
+        except MissingFileError:
+            self.look()
+            if entry.number < self.head.first:
+                raise PositionPurgedError(f"{where} was pruned from the archive") from None
+            raise StoreError(f"{where}: the manifest of the archive names it, and it is not there") from None
+        if (found := hashlib.sha256(data).hexdigest()) != entry.sha256:
+            raise StoreError(
+                f"{where}: it is not the object that was archived: its SHA-256 is {found}, and the manifest says "
+                f"{entry.sha256}"
+            )
+        return unpack(data, entry.size, where)[0]
+
+    def _page(self, page: SealedPage) -> tuple[Segment, ...]:
+        with self._lock:
+            known = self._pages.get(page.sha256)
+        if known is None:
+            known = read_page(self.objects, page)
+            with self._lock:
+                self._pages[page.sha256] = known
+                if len(self._pages) > PAGES_MAX:
+                    self._pages.popitem(last=False)
+        return known
+
+
+class _Files(Sequence[ArchivedFile]):
+    """The files of some segments in a row, each made when it is asked for."""
+
+    def __init__(self, store: SegmentStore, numbers: range) -> None:
+        self._store = store
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, at: int) -> ArchivedFile: ...
+    @overload
+    def __getitem__(self, at: slice) -> _Files: ...
+    def __getitem__(self, at: int | slice) -> ArchivedFile | _Files:
+        found = self._numbers[at]
+        return self._store.file(found) if isinstance(found, int) else _Files(self._store, found)
+
+
+@dataclass(frozen=True, slots=True)
+class _ArchivePicture(Picture[ClassicFile]):
+    store: SegmentStore
+    numbers: range
+
+    @property
+    def first(self) -> ClassicFile:
+        return self.files[0]
+
+    @property
+    def files(self) -> Sequence[ClassicFile]:
+        return _Files(self.store, self.numbers)
+
+    def from_file(self, index: int) -> Sequence[ClassicFile]:
+        return self.files[max(index - self.numbers.start, 0) :]
+
+    def file(self, index: int) -> ClassicFile | None:
+        return self.store.file(index) if index in self.numbers else None
+
+
+class ArchivedFiles(FollowedFiles):
+    """The segments that are kept, as the manifest says at the last look."""
+
+    takes_more = False
+
+    def __init__(self, store: SegmentStore) -> None:
+        self.store = store
+        self._lock = threading.RLock()
+        self._awaited, self._unfinished, self._listed = None, None, None
+        self._looked_at = time.monotonic()
+        self.picture = self._picture(0)
+
+    def close(self) -> None: ...
+
+    def look(self, *, only_cached: bool = False) -> Picture[ClassicFile]:
+        with self._lock:
+            if not only_cached and time.monotonic() - self._looked_at >= LOOK_S:
+                before = self.store.head
+                self.store.look()
+                self._looked_at = time.monotonic()
+                if before != self.store.head:
+                    self.picture = self._picture(self.picture.resets + self._is_other(before))
+            return self.picture
+
+    def _picture(self, resets: int) -> _ArchivePicture:
+        head = self.store.head
+        if head.last is None:
+            raise StoreError(f"{self.store.objects.url}: nothing is archived yet")
+        numbers = range(head.first, head.next_number)
+        return _ArchivePicture((), self.store.file(head.last.number), resets, resets, self.store, numbers)
+
+    def _is_other(self, before: Head) -> bool:
+        """Whether another archive has taken the place of the one there was."""
+        assert before.last is not None
+        number = before.last.number
+        return number >= self.store.head.next_number or self.store.entry(number).chain != before.last.chain
+
+    def is_untouched(self) -> bool:
+        return True
+
+    def waits(self, index: int, life: int) -> bool:
+        return False
+
+    def file(self, file_no: int) -> ClassicFile:
+        found = self.picture.file(file_no)
+        if found is None:
+            raise PositionPurgedError(f"{self.name(file_no)} was pruned") if file_no > 0 else KeyError(file_no)
+        return found
+
+    def name(self, file_no: int) -> str:
+        return f"{STEM}.{file_no:06}"
+
+    def number_as(self, name: str, file_no: int) -> None:
+        self.file(file_no)
+
+    def head(self, file: ClassicFile) -> FileHead:
+        assert isinstance(file, ArchivedFile)
+        return FileHead(
+            server_version=self.store.head.server_version,
+            is_restart=file.entry.is_restart,
+            has_checksums=True,
+            format_description=b"",
+            state=GtidState.parse(file.entry.before),
+        )
+
+
+class ArchivedBinlog(ClassicBinlog):
+    """An archive, read."""
+
+    def __init__(self, objects: WholeObjects, head: Head) -> None:
+        super().__init__((), series=ArchivedFiles(SegmentStore(objects, head)))
+        self._end_seen: LogPosition | None = None
+
+    @property
+    def store(self) -> SegmentStore:
+        assert isinstance(self._series, ArchivedFiles)
+        return self._series.store
+
+    def end(self, *, only_cached: bool = False) -> LogPosition:
+        last = self._series.look(only_cached=only_cached).last
+        return LogPosition(last.index, last.size_bytes)
+
+    def state(self, *, only_cached: bool = False) -> GtidState:
+        self._series.look(only_cached=only_cached)
+        return GtidState.parse(self.store.head.end)
+
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
+        if only_cached:
+            raise BlockingIOError("a page of the manifest may have to be fetched")
+        self._series.look()
+        number = self.store.number_before(position)
+        if number is None:
+            first = self._series.first
+            raise PositionPurgedError(explain_purged(position, first.name, self._head(first).state))
+        return self._head(self._series.file(number))
+
+    def wait_for_growth(self, timeout_s: float) -> bool:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            end, seen = self.end(), self._end_seen
+            if end != seen:
+                self._end_seen = end
+                return seen is not None
+            if (left := deadline - time.monotonic()) <= 0:
+                return False
+            time.sleep(min(left, LOOK_S))
+
+
+def archive_at(path: Path) -> ArchivedBinlog | None:
+    """The archive at a place; None: there is none. Raises StoreError: it has nothing, or cannot be read."""
+    objects = objects_at(path)
+    found = read_head(objects)
+    return None if found is None else ArchivedBinlog(objects, found[0])
