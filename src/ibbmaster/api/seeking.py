@@ -46,9 +46,9 @@ class Start:
 def start_at(path: Path, engine: LogEngine, files: LogFiles, position: Position) -> Start:
     """Or its refusal; errors as `Log.seek`."""
     wanted = as_position(position)
-    if not any(file.size for file in engine.files()):
-        raise StoreError(f"{path}: no binlog files (binlog-000000.ibb and so on)")
     state = engine.state()
+    if not len(state) and not any(file.size for file in engine.files()):
+        raise StoreError(f"{path}: no binlog files (binlog-000000.ibb and so on)")
     logged = (state.seq_no(gtid.domain_id, gtid.server_id) for gtid in wanted.values())
     if any(seq_no is None or seq_no < gtid.seq_no for seq_no, gtid in zip(logged, wanted.values(), strict=True)):
         refusal = _refusal(wanted, state)

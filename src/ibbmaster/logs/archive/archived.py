@@ -11,7 +11,8 @@ import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import overload
 
@@ -22,7 +23,7 @@ from ibbmaster.logs.classic.following import FollowedFiles
 from ibbmaster.logs.classic.head import FileHead, head_of
 from ibbmaster.logs.classic.packing import Packing
 from ibbmaster.logs.classic.series import ClassicFile
-from ibbmaster.logs.log.interface import ReadPlan
+from ibbmaster.logs.log.interface import LogEngine, ReadPlan
 from ibbmaster.logs.log.observer import Picture
 from ibbmaster.logs.log.seek import explain_purged
 from ibbmaster.position import LogPosition
@@ -76,6 +77,8 @@ class SegmentStore:
         return ArchivedFile(path=path, name=name, number=number, stamp=stamp, index=number, entry=entry, store=self)
 
     def entry(self, number: int) -> Segment:
+        if number < self.head.first:
+            raise PositionPurgedError(f"{self.objects.url}: segment {number} was pruned from the archive")
         page = self.head.page_of(number)
         entries = self.head.entries if page is None else self._page(page)
         at = number - entries[0].number
@@ -94,6 +97,23 @@ class SegmentStore:
             entries = self._page(self.head.pages[count - 1])
         at = bisect_left(entries, True, key=passes) - 1
         return entries[at].number if at >= 0 and entries[at].number >= self.head.first else None
+
+    def number_at(self, time: int) -> int:
+        """Of the first segment that ends then or later; the newest one if none does."""
+        sets: list[Sequence[SealedPage | Segment]] = [self.head.pages, self.head.entries]
+        for parts in sets:
+            if parts and parts[-1].last_time >= time:
+                found = parts[bisect_left(parts, time, key=lambda one: one.last_time)]
+                entries = self._page(found) if isinstance(found, SealedPage) else self.head.entries
+                at = bisect_left(entries, time, key=lambda one: one.last_time)
+                return max(entries[at].number, self.head.first)
+        return self.head.next_number - 1
+
+    def only(self, number: int) -> SegmentStore:
+        """As if the archive had this segment alone."""
+        part = copy(self)
+        part.head = replace(self.head, first=number, pages=(), entries=(self.entry(number),))
+        return part
 
     def opened(self, file: ArchivedFile, *, only_cached: bool) -> SegmentFile:
         entry = file.entry
@@ -117,8 +137,7 @@ class SegmentStore:
             data, _ = self.objects.get(entry.name)
         except MissingFileError:
             self.look()
-            if entry.number < self.head.first:
-                raise PositionPurgedError(f"{where} was pruned from the archive") from None
+            self.entry(entry.number)  # perhaps it was pruned
             raise StoreError(f"{where}: the manifest of the archive names it, and it is not there") from None
         if (found := hashlib.sha256(data).hexdigest()) != entry.sha256:
             raise StoreError(
@@ -183,11 +202,11 @@ class ArchivedFiles(FollowedFiles):
 
     takes_more = False
 
-    def __init__(self, store: SegmentStore) -> None:
+    def __init__(self, store: SegmentStore, *, grows: bool = True) -> None:
         self.store = store
         self._lock = threading.RLock()
         self._awaited, self._unfinished, self._listed = None, None, None
-        self._looked_at = time.monotonic()
+        self._looked_at = time.monotonic() if grows else float("inf")
         self.picture = self._picture(0)
 
     def close(self) -> None: ...
@@ -247,8 +266,8 @@ class ArchivedFiles(FollowedFiles):
 class ArchivedBinlog(ClassicBinlog):
     """An archive, read."""
 
-    def __init__(self, objects: WholeObjects, head: Head) -> None:
-        super().__init__((), series=ArchivedFiles(SegmentStore(objects, head)))
+    def __init__(self, store: SegmentStore, *, grows: bool = True) -> None:
+        super().__init__((), series=ArchivedFiles(store, grows=grows))
         self._end_seen: LogPosition | None = None
 
     @property
@@ -274,6 +293,14 @@ class ArchivedBinlog(ClassicBinlog):
             raise PositionPurgedError(explain_purged(position, first.name, self._head(first).state))
         return self._head(self._series.file(number))
 
+    def around(self, time: int) -> tuple[LogEngine, int | None]:
+        self._series.look()
+        store = self.store
+        number = store.number_at(time)
+        pages, entries = store.head.pages, store.head.entries
+        oldest = pages[0].first_time if pages else entries[0].first_time
+        return ArchivedBinlog(store.only(number), grows=False), oldest if number > store.head.first else None
+
     def wait_for_growth(self, timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
         while True:
@@ -290,4 +317,4 @@ def archive_at(path: Path) -> ArchivedBinlog | None:
     """The archive at a place; None: there is none. Raises StoreError: it has nothing, or cannot be read."""
     objects = objects_at(path)
     found = read_head(objects)
-    return None if found is None else ArchivedBinlog(objects, found[0])
+    return None if found is None else ArchivedBinlog(SegmentStore(objects, found[0]))

@@ -14,7 +14,7 @@ import logging
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ibbmaster.errors import BusyError, IbbMasterError, PositionError, PositionPurgedError, StoreError
@@ -140,7 +140,8 @@ class Archiver:
     def _archive(self, *, is_patient: bool) -> None:
         with contextlib.ExitStack() as stack:
             self._open()
-            groups, judge = self._continued()
+            with self._as_refusals():
+                groups, judge = self._continued()
             stack.callback(groups.close)
             try:
                 staging = stack.enter_context(tempfile.TemporaryDirectory(prefix="ibbmaster-"))
@@ -148,9 +149,10 @@ class Archiver:
                 raise StoreError(f"a temporary directory is needed: {error.strerror} (TMPDIR names where)") from None
             put = self._put_patiently if is_patient else self._put
             series = _Segments(self._log, self._keeper, self._profile, Path(staging), self._segment_bytes, put)
-            while not judge.has_reached_start and (group := groups.next_group()) is not None:
-                if group.gtid is not None and judge.judge(group.gtid).is_wanted:
-                    series.take(group)  # other domains have another order than in the log of before
+            with self._as_refusals():
+                while not judge.has_reached_start and (group := groups.next_group()) is not None:
+                    if group.gtid is not None and judge.judge(group.gtid).is_wanted:
+                        series.take(group)  # other domains have another order than in the log of before
             kernels, checked = ready_kernels(), time.monotonic() - CHECK_S
             while True:
                 is_last, now = self._is_ending, time.time()
@@ -180,31 +182,34 @@ class Archiver:
     def _open(self) -> None:
         self._keeper.open(self._log.start_of_file().state, self._profile.server_version)
 
-    def _continued(self) -> tuple[EventGroups, GroupFilter]:
-        """A reader of what the archive lacks, and the judge of its first groups."""
-        archived, state = self.end, self._log.state()
+    @contextlib.contextmanager
+    def _as_refusals(self) -> Iterator[None]:
+        """Errors of a log that does not go on where the archive ends."""
+        archived = self.end
         try:
-            position = archived.position()
-            for gtid in position.values():
-                expect_logged(gtid, state)
-            request = DumpRequest(replica_server_id=0, position=position, is_strict=True)
-            judge = GroupFilter(
-                request,
-                check_start(request, state),
-                start_state=(plan := self._log.seek(position)).state,
-                current_state=self._log.state,
-            )
+            yield
         except PositionPurgedError as error:
             raise PositionPurgedError(
                 f"{self.url} ends at '{archived}', and the log no longer has what follows: {error}. Nothing was "
                 "archived: give a new URL for what is left"
             ) from None
         except (PositionError, DumpError) as error:
+            text = error.text if isinstance(error, DumpError) else str(error)
             raise PositionError(
                 f"{self.url} holds another log, or more of it: the archive ends at '{archived}', this directory at "
-                f"'{state}' ({error.text if isinstance(error, DumpError) else error}): give a new URL, or a directory "
-                f"that begins with `--start {position}`"
+                f"'{self._log.state()}' ({text}): give a new URL, or a directory "
+                f"that begins with `--start {archived.position()}`"
             ) from None
+
+    def _continued(self) -> tuple[EventGroups, GroupFilter]:
+        """A reader of what the archive lacks, and the judge of its first groups."""
+        position, state = self.end.position(), self._log.state()
+        known = [gtid for gtid in position.values() if gtid.domain_id in state.domain_ids]  # it may forget a domain
+        for gtid in known or position.values():
+            expect_logged(gtid, state)
+        request = DumpRequest(replica_server_id=0, position=position, is_strict=True)
+        plan, check = self._log.seek(position), check_start(request, state)
+        judge = GroupFilter(request, check, start_state=plan.state, current_state=self._log.state)
         return self._log.groups(plan), judge
 
     def _put(self, segment: PackedSegment) -> None:
@@ -313,6 +318,6 @@ class _Segments(TraditionalSeries):
                 is_restart=self._is_begun_anew,
             )
         )
-        for made in (name, writer.index_name):
+        for made in (name, writer.index_name, PACKED_NAME):
             self._disk.unlink(made)
         self.writer = self._next_writer(writer.state.copy())

@@ -62,7 +62,7 @@ def faults(objects: WholeObjects, totals: Totals) -> Iterator[Fault]:
         yield Fault(problem=f"{text}; `ibbmaster archive prune` removes them", is_damage=False)
     if found:
         try:
-            log = ArchivedBinlog(objects, head)
+            log = ArchivedBinlog(SegmentStore(objects, head))
             yield from log.verify(totals, lambda _: None)
             if (state := ClassicBinlog.state(log)) != GtidState.parse(head.end):
                 yield Fault(problem=f"the newest segment ends at '{state}', and the manifest says '{head.end}'")

@@ -191,6 +191,10 @@ class LogEngine(GroupSource, Protocol):
         """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could. Raises
         PositionPurgedError: what it needs has gone."""
 
+    def around(self, time: int) -> tuple[LogEngine, int | None]:
+        """A part of this log in which it passes a time, in seconds since 1970, and the time of an earlier group."""
+        return self, None
+
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
         """A plan to read a file from its head, the oldest by default. Raises KeyError: no such file."""
 

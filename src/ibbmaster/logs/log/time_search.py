@@ -87,7 +87,9 @@ def find_time(log: LogEngine, time: int) -> TimeFound | None:
     """Where the log passes a time in seconds since 1970; None if it is empty. Reads some groups of each place of a
     binary search, and all headers of one range. Raises FormatError, ClassicFormatError, StoreError: the log cannot be
     read."""
-    return _Search(log, time).found()
+    narrowed, begins = log.around(time)
+    found = _Search(narrowed, time).found()
+    return found if found is None or begins is None else found._replace(first=min(found.first, begins))
 
 
 @dataclass(slots=True)
