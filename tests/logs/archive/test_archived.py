@@ -94,6 +94,12 @@ def test_a_segment_that_comes_is_read(objects, tmp_path):
     assert found == [51, 52]
 
 
+def read_all(groups, found):
+    with closing(groups):
+        for group in iter(groups.next_group, None):
+            found += [str(group.gtid)] if group.gtid is not None else []
+
+
 def damaged(data):
     return data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]
 
@@ -114,10 +120,9 @@ def test_a_changed_or_missing_segment_is_refused_by_name(objects, change, proble
     log = opened(objects)
     entry = log.store.entry(4)
     for groups in (log.groups(log.start_of_file()), log.stored_groups(log.start_of_file())):
-        found = []
-        with closing(groups), pytest.raises(StoreError, match=f"^memory/{name}: .*{problem}"):
-            while (group := groups.next_group()) is not None:
-                found += [str(group.gtid)] if group.gtid is not None else []
+        found: list[str] = []
+        with pytest.raises(StoreError, match=f"^memory/{name}: .*{problem}"):
+            read_all(groups, found)
         assert found[-1] == entry.before
 
 
@@ -175,8 +180,7 @@ def test_what_is_pruned_while_it_is_read_is_purged(objects):
             groups.next_group()
         prune(objects, PurgeRequest(total_bytes=0), {})
         with pytest.raises(PositionPurgedError):
-            while groups.next_group() is not None:
-                pass
+            read_all(groups, [])
     assert gtids(log, log.start_of_file()) == [50]
     with pytest.raises(PositionPurgedError, match=r"the replica has 0-1-3, archive\.0000\d\d begins after 0-1-49"):
         log.seek(GtidPosition.parse("0-1-3"))

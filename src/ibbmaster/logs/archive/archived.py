@@ -211,6 +211,10 @@ class ArchivedFiles(FollowedFiles):
 
     def close(self) -> None: ...
 
+    @property
+    def first(self) -> ClassicFile:
+        return self.look().first
+
     def look(self, *, only_cached: bool = False) -> Picture[ClassicFile]:
         with self._lock:
             if not only_cached and time.monotonic() - self._looked_at >= LOOK_S:
