@@ -218,15 +218,14 @@ class ArchivedFiles(FollowedFiles):
     def look(self, *, only_cached: bool = False) -> Picture[ClassicFile]:
         with self._lock:
             if not only_cached and time.monotonic() - self._looked_at >= LOOK_S:
-                before = self.store.head
                 self.store.look()
                 self._looked_at = time.monotonic()
-                if before != self.store.head:
-                    self.picture = self._picture(self.picture.resets + self._is_other(before))
+                if self._seen_head != self.store.head:
+                    self.picture = self._picture(self.picture.resets + self._is_other(self._seen_head))
             return self.picture
 
     def _picture(self, resets: int) -> _ArchivePicture:
-        head = self.store.head
+        head = self._seen_head = self.store.head
         if head.last is None:
             raise StoreError(f"{self.store.objects.url}: nothing is archived yet")
         numbers = range(head.first, head.next_number)
