@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.logs.archive.archived import archive_at
 from ibbmaster.logs.archive.archiver import Archiver
+from ibbmaster.logs.archive.joined import JoinedLog
 from ibbmaster.replication.dump.profile import PROFILES, profile_of_server
 from ibbmaster.storage.disk.place import place
 from ibbmaster.storage.disk.whole_objects import objects_at
@@ -33,7 +36,17 @@ def archived(log: Log, url: PathLike | None, *, is_origin: bool = True) -> Itera
         return
     archiver = archiver_of(log, url, is_origin=is_origin)
     archiver.start()
+    join_archive(log, url)
     try:
         yield archiver
     finally:
         archiver.stop(STOP_S)
+
+
+def join_archive(log: Log, url: PathLike) -> None:
+    """Serve what the archive at a URL has of the past of a log, too. Raises ConfigurationError: it is a log of
+    traditional files."""
+    if log.stored.is_classic:
+        raise ConfigurationError(f"{log.path}: --archive joins an archive to a log of .ibb files: convert makes them")
+    where = place(url)
+    log.served = JoinedLog(log.engine, lambda: archive_at(where))

@@ -68,6 +68,7 @@ class Log(TabularLog):
         self.row_event_max = row_event_max
         self.name_case = name_case
         self._engine = engine
+        self.served: LogEngine | None = None  # with more of its past
         self.stored = stored or PagedLogFiles(path, engine)
         key = (name_case or NameCase.EXACT).key
         self._schema = {key(table): declared for table, declared in (schema or {}).items()}
@@ -81,7 +82,7 @@ class Log(TabularLog):
     @property
     def engine(self) -> LogEngine:
         """For `ibbmaster.serve`."""
-        return self._engine
+        return self._engine if self.served is None else self.served
 
     @property
     def state(self) -> GtidState:

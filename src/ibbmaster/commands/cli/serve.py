@@ -134,9 +134,12 @@ def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractCo
     if args.source is not None and not is_played and not args.read_only:
         return _followed_log(args, options)
     if not args.own and args.source is None and args.expire is None and args.max_total is None:
+        opened = ibbmaster.open(args.directory)
         if args.archive is not None:
-            raise ConfigurationError("--archive is for a log that this process writes: give --own or --from")
-        return ibbmaster.open(args.directory)
+            from ibbmaster.api.archiving import join_archive
+
+            join_archive(opened, args.archive)
+        return opened
     if is_played:
         raise ConfigurationError("a log that is played is only read: leave out --own, --from, --expire and --max-total")
     if args.read_only:

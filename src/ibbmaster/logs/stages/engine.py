@@ -140,7 +140,7 @@ class StagedLog(LogEngine):
     def start_of_file(self, file_no: int | None = None) -> ReadPlan:
         return self._as_here(self.inner.start_of_file(file_no))
 
-    def groups(self, plan: ReadPlan) -> StagedGroups:
+    def groups(self, plan: ReadPlan) -> EventGroups:
         there, span = plan, self.span
         if isinstance(plan, StagedPlan):
             there = plan.there
