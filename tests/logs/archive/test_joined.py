@@ -107,7 +107,9 @@ def test_an_archive_that_ends_before_the_log_begins_is_refused_with_both(log, ob
         append(other, 1, 20)
         there = MemoryObjects()
         Archiver(other.engine, there, PROFILES["classic-11.8"]).run(until_end=True)
-    with pytest.raises(PositionPurgedError, match="the archive ends at '.*', before that: groups between are in neither"):
+    with pytest.raises(
+        PositionPurgedError, match=r"the archive ends at '.*', before that: groups between are in neither"
+    ):
         joined(log, there).seek(GtidPosition())
 
 

@@ -9,6 +9,8 @@ import hashlib
 import json
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -149,43 +151,62 @@ def encode_head(head: Head) -> bytes:
 def decode_head(data: Buffer, where: str) -> Head:
     """Raises StoreError: this is not the head of an archive, or of a newer kind."""
     found = _decode(data, where)
-    if found.pop("format", None) != FORMAT:
+    if found.get("format") != FORMAT:
         raise StoreError(f"{where}: expected the head of an archive, {FORMAT!r}")
-    known = {field.name for field in fields(Head)}
-    try:
-        pages, entries = _parts(SealedPage, found.pop("pages")), _parts(Segment, found.pop("entries"))
-        head = Head(pages=pages, entries=entries, **{name: value for name, value in found.items() if name in known})
+    with _damage_named(where):
+        pages, entries = _parts(SealedPage, found["pages"]), _parts(Segment, found["entries"])
+        head = Head(**_checked(Head, found) | {"pages": pages, "entries": entries})
         GtidState.parse(head.begin)
-    except (KeyError, TypeError, ValueError, AttributeError, GtidError) as error:
-        raise StoreError(f"{where}: the head of the archive is damaged: {error}") from None
-    numbers = [page.number for page in pages] + [entry.number for entry in entries]
-    if numbers != sorted(set(numbers)) or type(head.first) is not int or not isinstance(head.server_version, str):
-        raise StoreError(f"{where}: the head of the archive is damaged: its entries are not in order")
+        numbers = [page.number for page in pages] + [entry.number for entry in entries]
+        are_whole = [entry.number for entry in entries] == list(
+            range(head.next_number - len(entries), head.next_number)
+        )
+        if numbers != sorted(set(numbers)) or not are_whole or (pages and not entries):
+            raise ValueError("its entries are not in order")
+        if not 1 <= head.first <= max(head.next_number - 1, 1):
+            raise ValueError(f"its first segment is {head.first}")
     return head
 
 
 def decode_page(data: Buffer, page: SealedPage, where: str) -> tuple[Segment, ...]:
     """Raises StoreError: it is not what the head says of it."""
-    if _sha256(data) != page.sha256:
-        raise StoreError(f"{where}: its SHA-256 is {_sha256(data)}, and the head of the archive says {page.sha256}")
-    return _parts(Segment, _decode(data, where)["entries"])
+    if (found := _sha256(data)) != page.sha256:
+        raise StoreError(f"{where}: its SHA-256 is {found}, and the head of the archive says {page.sha256}")
+    with _damage_named(where):
+        entries = _parts(Segment, _decode(data, where)["entries"])
+        if [one.number for one in entries] != list(range(page.number, page.number + len(entries))) or not entries:
+            raise ValueError("its entries are not in order")
+        return entries
+
+
+@contextmanager
+def _damage_named(where: str) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, GtidError) as error:
+        raise StoreError(f"{where}: the manifest of the archive is damaged: {error}") from None
 
 
 def _parts(kind: type[Part], rows: Any) -> tuple[Part, ...]:
-    """Raises TypeError, ValueError: a row has other fields than a part of this kind."""
-    known = {field.name: str(field.type) for field in fields(kind)}
     found = []
     for row in rows:
-        for name, value in row.items():
-            if name in known and type(value).__name__ != known[name]:
-                raise ValueError(f"{name} is {value!r:.60}")
-        part = kind(**{name: value for name, value in row.items() if name in known})
+        part = kind(**_checked(kind, row))
         number = segment_number(part.name) if isinstance(part, Segment) else page_number(part.name)
         if number != part.number or not _HEX.fullmatch(part.sha256):
             raise ValueError(f"the name {part.name!r:.60} or its SHA-256 cannot be right")
         GtidState.parse(part.before)
         found.append(part)
     return tuple(found)
+
+
+def _checked(kind: type[object], row: dict[str, Any]) -> dict[str, Any]:
+    """The values of known fields. Raises ValueError: one has another type."""
+    known = {field.name: str(field.type).split(" | ") for field in fields(kind)}  # type: ignore[arg-type]
+    for name, value in row.items():
+        said = "None" if value is None else type(value).__name__
+        if name in known and said not in known[name] and said != "list":
+            raise ValueError(f"{name} is {value!r:.60}")
+    return {name: value for name, value in row.items() if name in known}
 
 
 def _encode(content: dict[str, Any]) -> bytes:
@@ -195,7 +216,7 @@ def _encode(content: dict[str, Any]) -> bytes:
 def _decode(data: Buffer, where: str) -> dict[str, Any]:
     try:
         found = json.loads(bytes(data))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{where}: it is not JSON: {error}") from None
     if not isinstance(found, dict):
         raise StoreError(f"{where}: it is not a JSON object")
