@@ -1,6 +1,8 @@
 """Commands as a user calls them, and logs for them."""
 
+import os
 import random
+import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -35,3 +37,14 @@ def damaged(tmp_path: Path) -> Callable[..., Iterator[Path]]:
             yield path
 
     return damage
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    directory = tmp_path / "small"
+    directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=150k", "tmpfs", directory]
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    yield directory
+    subprocess.run(["umount", "--lazy", directory], check=True)  # PyArrow leaves a file open whose writing failed

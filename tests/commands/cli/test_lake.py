@@ -1,5 +1,4 @@
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -80,17 +79,6 @@ def test_damage_is_one_line(snapshot, fixtures, tmp_path):
     assert re.fullmatch(DAMAGE, err), err
     assert (code, out) == (2, "")
     assert [path.name for path in tmp_path.iterdir()] == ["copy"]
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    directory = tmp_path / "small"
-    directory.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=150k", "tmpfs", directory]
-    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("nothing can be mounted here")
-    yield directory
-    subprocess.run(["umount", "--lazy", directory], check=True)  # PyArrow leaves a file open whose writing failed
 
 
 def test_a_full_disk_is_one_line_and_nothing_is_left_on_it(snapshot, fixtures, small_disk):

@@ -92,6 +92,8 @@ class Archiver:
         """Run in a thread. Raises at once what another attempt would not change."""
         try:
             self._open()
+            with self._as_refusals():
+                self._continued()[0].close()
         except (BusyError, RefusalError):
             raise
         except StoreError as error:

@@ -62,9 +62,11 @@ def faults(objects: WholeObjects, totals: Totals) -> Iterator[Fault]:
         yield Fault(problem=f"{text}; `ibbmaster archive prune` removes them", is_damage=False)
     if found:
         try:
-            log = ArchivedBinlog(SegmentStore(objects, head))
-            yield from log.verify(totals, lambda _: None)
-            if (state := ClassicBinlog.state(log)) != GtidState.parse(head.end):
+            log, are_sound = ArchivedBinlog(SegmentStore(objects, head)), True
+            for fault in log.verify(totals, lambda _: None):
+                are_sound &= not fault.is_damage
+                yield fault
+            if are_sound and (state := ClassicBinlog.state(log)) != GtidState.parse(head.end):
                 yield Fault(problem=f"the newest segment ends at '{state}', and the manifest says '{head.end}'")
         except IbbMasterError as error:
             yield Fault(problem=str(error))
