@@ -3,9 +3,11 @@
 import importlib
 import re
 import struct
+from dataclasses import fields
 
 import pytest
 
+from ibbmaster.logs.archive import manifest
 from ibbmaster.logs.log.group_writer import GroupWriter
 from ibbmaster.logs.log.interface import LogEngine, WritableLogEngine
 from ibbmaster.logs.store import redo_log, redo_names, redo_record
@@ -77,7 +79,7 @@ def test_the_protocols_have_no_method_that_the_table_does_not_name_but_for_findi
     methods = {name for name in dir(WritableLogEngine) if not name.startswith("_")}
     assert methods - named == {
         *("close", "state", "wait_for_growth", "tell_growth", "unfinished", "ranges", "groups_in"),
-        *("is_over", "with_past", "with_left_out", "reset_count", "opened_to", "server_version_of"),
+        *("is_over", "with_past", "with_left_out", "reset_count", "opened_to", "server_version_of", "around"),
     }
     assert set(dir(LogEngine)) <= set(dir(WritableLogEngine))
 
@@ -90,3 +92,15 @@ def test_each_engine_of_the_table_is_one(row):
         isinstance(value, type) and wanted in value.__mro__[1:] and value.__module__ == module.__name__
         for value in vars(module).values()
     )
+
+
+@pytest.mark.parametrize(("index", "kind"), [(0, manifest.Head), (1, manifest.Segment)], ids=["head", "entry"])
+def test_the_manifest_of_an_archive_has_the_fields_of_the_table(index, kind):
+    rows = table("archive.md", "The manifest of an archive", index=index)
+    said = [name for row in rows for name in re.findall(r"`(\w+)`", row["Field"])]
+    assert [name for name in said if name != "format"] == [field.name for field in fields(kind)]
+
+
+def test_a_page_of_a_manifest_has_the_fields_of_the_table():
+    [row] = [row for row in table("archive.md", "The manifest of an archive") if row["Field"] == "`pages`"]
+    assert set(re.findall(r"`(\w+)`", row["Meaning"])) == {field.name for field in fields(manifest.SealedPage)}

@@ -46,7 +46,7 @@ def archived(log: Log, url: PathLike | None, *, is_origin: bool = True) -> Itera
 def join_archive(log: Log, url: PathLike) -> None:
     """Serve what the archive at a URL has of the past of a log, too. Raises ConfigurationError: it is a log of
     traditional files."""
-    if log.stored.is_classic:
+    if log.stored.server_version is not None:
         raise ConfigurationError(f"{log.path}: --archive joins an archive to a log of .ibb files: convert makes them")
     where = place(url)
     log.served = JoinedLog(log.engine, lambda: archive_at(where))

@@ -232,7 +232,7 @@ class Log(TabularLog):
             GtidError: a text is no position.
             PositionError, FormatError, ClassicFormatError, StoreError: as `groups`.
         """
-        log = staged(self._engine, options, self.name_case, self._folded_schema)
+        log = staged(self.engine, options, self.name_case, self._folded_schema)
         expect_only(log, options)
         return StagedView(self, log, options)
 

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import ibbmaster
-from ibbmaster.errors import BusyError, PositionError, PositionPurgedError, StoreError
+from ibbmaster.errors import BusyError, ConfigurationError, PositionError, PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidState
 from ibbmaster.logs.archive import archiver as archivers
 from ibbmaster.logs.archive import manifest
@@ -249,12 +249,20 @@ def test_an_object_of_another_writer_is_not_overwritten(log, objects):
     archive(log, objects)
     name = next(all_segments(objects, expect_head(objects)[0])).name
     others = MemoryObjects()
+    archiver_of(log, others)._open()
     others.objects[name] = next(data for other, data in objects.objects.items() if other.startswith("00000002_"))
     with pytest.raises(
         BusyError, match="is there already: its content is not that of this log: another writer has put"
     ):
         archive(log, others)
     assert manifest.decode_head(others.objects[manifest.HEAD_NAME], "").last is None
+
+
+def test_a_place_with_something_else_is_refused_and_left_as_it_is(log, objects):
+    objects.objects["binlog-000000.ibb"] = b"of a log"
+    with pytest.raises(ConfigurationError, match=r"memory has no archive\.json, and is not empty: it holds binlog-"):
+        archive(log, objects)
+    assert objects.objects == {"binlog-000000.ibb": b"of a log"}
 
 
 def test_a_directory_of_another_log_is_refused_with_both_states(log, tmp_path, objects):
@@ -331,7 +339,7 @@ def test_a_group_larger_than_a_segment_is_in_one(tmp_path, objects):
         for number in range(1, 4):
             log.append(f"0-1-{number}", [f"INSERT INTO t VALUES ('{'y' * 30_000}')"] * 3)
         archive(log, objects)
-        assert [one.groups for one in expect_head(objects)[0].entries] == [1, 1, 1]
+        assert [one.groups for one in all_segments(objects, expect_head(objects)[0])] == [1, 1, 1]
         assert archived(objects) == content(log.engine)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import overload
+from typing import cast, overload
 
 from ibbmaster.errors import MissingFileError, PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
@@ -27,7 +27,7 @@ from ibbmaster.logs.log.interface import LogEngine, ReadPlan
 from ibbmaster.logs.log.observer import Picture
 from ibbmaster.logs.log.seek import explain_purged
 from ibbmaster.position import LogPosition
-from ibbmaster.storage.disk.held_file import Stamp
+from ibbmaster.storage.disk.held_file import HeldFile, Stamp
 from ibbmaster.storage.disk.place import SegmentFile, place
 from ibbmaster.storage.disk.spool import Spool
 from ibbmaster.storage.disk.whole_objects import WholeObjects, objects_at
@@ -200,16 +200,21 @@ class _ArchivePicture(Picture[ClassicFile]):
 class ArchivedFiles(FollowedFiles):
     """The segments that are kept, as the manifest says at the last look."""
 
-    takes_more = False
-
     def __init__(self, store: SegmentStore, *, grows: bool = True) -> None:
         self.store = store
-        self._lock = threading.RLock()
-        self._awaited, self._unfinished, self._listed = None, None, None
+        super().__init__(())
         self._looked_at = time.monotonic() if grows else float("inf")
         self.picture = self._picture(0)
 
     def close(self) -> None: ...
+
+    def _find(self) -> Sequence[ClassicFile]:
+        if self.store.head.last is None:
+            raise StoreError(f"{self.store.objects.url}: nothing is archived yet")
+        return [self.store.file(self.store.head.last.number)]
+
+    def _hold(self, file: ClassicFile) -> HeldFile:
+        return cast(HeldFile, None)  # nobody changes a segment, and the manifest says what follows it
 
     @property
     def first(self) -> ClassicFile:
@@ -226,10 +231,8 @@ class ArchivedFiles(FollowedFiles):
 
     def _picture(self, resets: int) -> _ArchivePicture:
         head = self._seen_head = self.store.head
-        if head.last is None:
-            raise StoreError(f"{self.store.objects.url}: nothing is archived yet")
-        numbers = range(head.first, head.next_number)
-        return _ArchivePicture((), self.store.file(head.last.number), resets, resets, self.store, numbers)
+        [last] = self._find()
+        return _ArchivePicture((), last, resets, resets, self.store, range(head.first, head.next_number))
 
     def _is_other(self, before: Head) -> bool:
         """Whether another archive has taken the place of the one there was."""

@@ -5,7 +5,7 @@ the only position there is: whatever ends, the next run goes on from it.
 
 Invariants:
 - Files with groups that are not archived are not purged (test_what_is_not_archived_is_not_purged).
-- Memory and temporary files hold one segment (test_a_dead_store_takes_no_memory)."""
+- A store that fails holds up nobody (test_a_dead_store_holds_no_append_up_and_is_named_once)."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Archiver:
             self.run()
         except IbbMasterError as error:
             self.problem = error
-            log.error("%s: nothing more is archived: %s", self.url, error)
+            log.error("%s: nothing more is archived, and no file purged: %s", self.url, error)
 
     def stop(self, timeout_s: float | None = None) -> None:
         """End once all that is durable is archived, or after that time; of the rest nothing is lost. The log must still
@@ -118,6 +118,7 @@ class Archiver:
             if self._thread.is_alive():
                 log.warning("%s: %s of the log are not archived yet: the next start does that", self.url, self._waiting)
         self._stopping.set()
+        self._let_go()
 
     def run(self, *, until_end: bool = False) -> None:
         """Archive until `stop`. `until_end`: up to what is durable now, and errors of the store end it. Raises also
@@ -137,7 +138,8 @@ class Archiver:
         except _StoppedError:
             pass
         finally:
-            self._let_go()
+            if until_end:
+                self._let_go()
 
     def _archive(self, *, is_patient: bool) -> None:
         with contextlib.ExitStack() as stack:

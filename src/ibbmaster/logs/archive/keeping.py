@@ -11,8 +11,9 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from ibbmaster.errors import BusyError, MissingFileError, StoreError
+from ibbmaster.errors import BusyError, ConfigurationError, MissingFileError, StoreError
 from ibbmaster.gtid import GtidState
+from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.object_store import BusyNameError, ChangedError, RefusalError, Version
 from ibbmaster.storage.disk.whole_objects import WholeObjects
 from .manifest import HEAD_NAME, Head, SealedPage, Segment, chained, decode_head, decode_page, encode_head
@@ -55,8 +56,8 @@ def all_segments(objects: WholeObjects, head: Head) -> Iterator[Segment]:
 
 
 class ArchiveKeeper:
-    """Adds segments; for one thread. Raises BusyError: another process writes this archive, or has; StoreError: the
-    store cannot be reached, or refuses."""
+    """Adds segments; for one thread. Raises BusyError: another process writes this archive, or has; ConfigurationError:
+    something else is there; StoreError: the store cannot be reached, or refuses."""
 
     def __init__(self, objects: WholeObjects) -> None:
         self.objects = objects
@@ -72,6 +73,11 @@ class ArchiveKeeper:
         """Take the archive that is there, or begin one after a GTID state."""
         found = read_head(self.objects)
         if found is None:
+            objects, below = self.objects.list()
+            if names := sorted([one.name for one in objects] + below):
+                raise ConfigurationError(
+                    f"{self.objects.url} has no {HEAD_NAME}, and is not empty: it holds {names[0]}: give another place"
+                )
             head = Head(server_version=server_version, begin=str(begin))
             try:
                 found = head, self.objects.exchange(HEAD_NAME, encode_head(head), None)
@@ -91,7 +97,7 @@ class ArchiveKeeper:
             self.objects.upload(packed.name, packed.path, size)
         except BusyNameError as error:  # from before a crash, or from another writer
             there, _ = self.objects.get(packed.name)
-            if unpack(there, packed.size, f"{self.objects.url}/{packed.name}")[1] != packed.content:
+            if _content(there, packed) != packed.content:
                 raise BusyError(f"{error}: its content is not that of this log: another writer has put it") from None
             sha256, size = hashlib.sha256(there).hexdigest(), len(there)
         entry = Segment(
@@ -152,3 +158,11 @@ class ArchiveKeeper:
         except BusyNameError:
             read_page(self.objects, page)  # from before a crash
         self._sealed.add(page.name)
+
+
+def _content(data: Buffer, packed: PackedSegment) -> str | None:
+    """The SHA-256 of what is in an object; None: nothing that has the size of a segment."""
+    try:
+        return unpack(data, packed.size, packed.name)[1]
+    except StoreError:
+        return None
