@@ -109,6 +109,28 @@ def test_what_the_primary_has_purged_reaches_a_replica_from_the_first_transactio
     assert replica.tables(["shop.t"]) == server.tables(["shop.t"])
 
 
+def test_what_the_relay_has_purged_too_reaches_a_replica_from_the_archive(
+    new_primary_of, new_replica, version, tmp_path, new_ibb_primary
+):
+    server = new_primary_of()
+    server.sql("CREATE DATABASE shop")
+    server.sql(ROWS)
+    to, archive = tmp_path / "log", tmp_path / "archive"
+    with writing(server) as committed:
+        while len(committed) < 50:
+            server.sql("DO SLEEP(0.01)")
+        assert follow_once(source_of(server), to, "--archive", str(archive)).returncode == 0
+        for command in (("flush", to), ("purge", to, "--to", "binlog-000001.ibb")):
+            assert subprocess.run(ibbmaster(*map(str, command)), check=False).returncode == 0
+        relay = new_ibb_primary(to, "--from", source_of(server), "--archive", str(archive), "--tls", "off")
+        replica = new_replica(version, "--gtid-strict-mode=1", "--slave-parallel-threads=4")
+        replica.follow(relay)
+        while len(committed) < 150:
+            server.sql("DO SLEEP(0.01)")
+    replica.wait_for_gtid(server.sql("SELECT @@gtid_binlog_pos")[0][0])
+    assert replica.tables(["shop.t"]) == server.tables(["shop.t"])
+
+
 def test_after_a_failover_it_goes_on_with_the_new_primary_and_refuses_the_old_one(new_primary_of, tmp_path):
     first, second = new_primary_of(1), new_primary_of(2)
     first.sql("CREATE DATABASE shop")

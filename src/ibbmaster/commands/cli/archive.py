@@ -10,6 +10,7 @@ import ibbmaster
 from ibbmaster.api.archiving import archiver_of
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition
+from ibbmaster.kernel.loading import load_for_work
 from ibbmaster.logs.archive.upkeep import faults, prune, summary
 from ibbmaster.logs.log.fault import Totals
 from ibbmaster.logs.log.purge import PurgeRequest
@@ -34,6 +35,7 @@ def run(args: argparse.Namespace) -> int:
 def _archive(args: argparse.Namespace, directory: Path) -> int:
     expect_log(directory)
     with ibbmaster.open(directory) as log:
+        load_for_work(log.stored_bytes)
         archiver = archiver_of(log, args.to)
         archiver.run(until_end=True)
     facts = {"to": str(args.to), "transactions": archiver.groups, "gtid_state": str(archiver.end)}
@@ -61,6 +63,7 @@ def _verify(args: argparse.Namespace, objects: WholeObjects) -> int:
     found: list[str] = []
     notes: list[str] = []
     totals = Totals()
+    load_for_work(summary(objects).bytes)
     for fault in faults(objects, totals):
         (found if fault.is_damage else notes).append(str(fault))
         if not args.json:
