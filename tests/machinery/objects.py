@@ -26,6 +26,7 @@ class MemoryObjects:
         self.fails_at: int | None = None
         self.is_lost = self.kills = False
         self.is_dead = False
+        self.name_asked = ""  # when `wait` is called
         self.on_change: Callable[[], object] = lambda: None
         self.wait: Callable[[], object] = lambda: None
         self._versions: dict[str, int] = {}
@@ -72,6 +73,7 @@ class MemoryObjects:
 
     @contextmanager
     def _called(self, what: str, name: str) -> Iterator[None]:
+        self.name_asked = name
         self.wait()
         with self._lock:
             fails = self.is_dead or len(self.calls) == self.fails_at

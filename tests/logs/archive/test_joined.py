@@ -1,5 +1,6 @@
 """A log and its archive are one log to a reader that begins before the log."""
 
+import threading
 from contextlib import closing
 
 import pytest
@@ -12,7 +13,9 @@ from ibbmaster.logs.archive.archived import ArchivedBinlog, SegmentStore
 from ibbmaster.logs.archive.archiver import Archiver
 from ibbmaster.logs.archive.joined import JoinedLog
 from ibbmaster.logs.archive.keeping import expect_head
+from ibbmaster.logs.capture.client import PrimaryAddress, begin_dump, connected, dumped, groups_between
 from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.replication.event.types import EventType
 from tests.machinery.objects import MemoryObjects
 
 PURGED, LAST = 60, 100
@@ -120,14 +123,37 @@ def test_without_an_archive_the_log_says_what_it_lacks(log):
         JoinedLog(log.store, lambda: None).seek(GtidPosition(), only_cached=True)
 
 
-def test_a_dump_through_the_port_has_every_group_once(log, objects):
-    from ibbmaster.logs.capture.client import PrimaryAddress, groups_between
+def address_of(primary):
+    given = {"user": "repl", "password": "secret", "uses_tls": False, "server_id": 9}
+    return PrimaryAddress(host=primary.host, port=primary.port, **given)
 
+
+def test_heartbeats_go_out_while_a_segment_is_fetched(log, objects):
+    log.served = joined(log, objects)
+    may_answer, asked = threading.Event(), []
+
+    def wait():
+        if manifest.segment_number(objects.name_asked):
+            asked.append(objects.name_asked)
+            assert may_answer.wait(60)
+
+    objects.wait = wait
+    with ibbmaster.serve(log, password="secret", tls="off") as primary, connected(address_of(primary)) as connection:
+        begin_dump(connection, 9, GtidPosition(), None, with_checksums=False, heartbeat_s=1)
+        found = []
+        for header, _, _ in dumped(connection):
+            found.append(header.event_type)
+            if found.count(EventType.HEARTBEAT) == 2:
+                assert asked
+                may_answer.set()
+            if found.count(EventType.GTID) == LAST:
+                break
+    assert EventType.HEARTBEAT not in found[found.index(EventType.GTID) :]
+
+
+def test_a_dump_through_the_port_has_every_group_once(log, objects):
     log.served = joined(log, objects)
     with ibbmaster.serve(log, password="secret") as primary:
-        address = PrimaryAddress(
-            host=primary.host, port=primary.port, user="repl", password="secret", uses_tls=False, server_id=9
-        )
         for number in (0, 1, 17, PURGED - 1, PURGED, PURGED + 7, LAST):
-            found = groups_between(address, position_at(number), log.position)
+            found = groups_between(address_of(primary), position_at(number), log.position)
             assert [str(group.gtid) for group in found] == [gtid_of(one) for one in range(number + 1, LAST + 1)]

@@ -5,24 +5,28 @@ after another one is never read (test_a_changed_or_missing_segment_is_refused_by
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 import time
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast, overload
 
-from ibbmaster.errors import MissingFileError, PositionPurgedError, StoreError
+from ibbmaster.errors import IbbMasterError, MissingFileError, PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition, GtidState
+from ibbmaster.logs.classic.binlog import ClassicGroups, ClassicReader
 from ibbmaster.logs.classic.engine import ClassicBinlog
 from ibbmaster.logs.classic.following import FollowedFiles
 from ibbmaster.logs.classic.head import FileHead, head_of
 from ibbmaster.logs.classic.packing import Packing
-from ibbmaster.logs.classic.series import ClassicFile
+from ibbmaster.logs.classic.series import FIRST_EVENT_OFFSET, ClassicFile
+from ibbmaster.logs.classic.stored_groups import StoredGroups
 from ibbmaster.logs.log.interface import LogEngine, ReadPlan
 from ibbmaster.logs.log.observer import Picture
 from ibbmaster.logs.log.seek import explain_purged
@@ -37,6 +41,7 @@ from .packed import unpack
 
 LOOK_S = 2.0  # between looks at the manifest
 SPOOLS_MAX = 4  # segments that stay unpacked; readers keep theirs
+AHEAD_BYTES = 1 << 19  # more than a block of a dump reads
 PAGES_MAX = 64  # that stay in memory
 
 
@@ -115,6 +120,13 @@ class SegmentStore:
         part.head = replace(self.head, first=number, pages=(), entries=(self.entry(number),))
         return part
 
+    def _is_known(self, number: int) -> bool:
+        """Whether the entry of a segment is in memory."""
+        if not self.head.first <= number < self.head.next_number:
+            return False
+        page = self.head.page_of(number)
+        return page is None or page.sha256 in self._pages
+
     def opened(self, file: ArchivedFile, *, only_cached: bool) -> SegmentFile:
         entry = file.entry
         with self._lock:
@@ -130,6 +142,26 @@ class SegmentStore:
             if head_of(file).state != GtidState.parse(entry.before):
                 raise StoreError(f"{file.path}: it does not begin at '{entry.before}', as the manifest says")
         return SegmentFile(spool.descriptor, file.stamp)
+
+    def fetch_ahead(self, position: LogPosition) -> Future[None] | None:
+        """Fetch the segment of a place and the next one, in a thread; None: the next block needs only what is here."""
+        here = position.file_no
+        numbers = [one for one in (here, here + 1) if self._is_known(one)]
+        if here not in numbers:
+            return None
+        wanted = [file for file in map(self.file, numbers) if file.entry.sha256 not in self._spools]
+        if not wanted or (wanted[0].number != here and self.entry(here).size - position.offset >= AHEAD_BYTES):
+            return None
+        fetched: Future[None] = Future()
+
+        def fetch() -> None:
+            with contextlib.suppress(IbbMasterError):  # who reads it meets the error
+                for file in wanted:
+                    file.open().close()
+            fetched.set_result(None)
+
+        threading.Thread(target=fetch, name="ibbmaster-fetch", daemon=True).start()
+        return fetched
 
     def _fetched(self, entry: Segment) -> Spool:
         where = f"{self.objects.url}/{entry.name}"
@@ -269,6 +301,25 @@ class ArchivedFiles(FollowedFiles):
         )
 
 
+class ArchivedGroups(ClassicGroups):
+    """Groups of segments."""
+
+    def __init__(self, store: SegmentStore, reader: ClassicReader, position: LogPosition) -> None:
+        super().__init__(reader, position)
+        self._store = store
+
+    def fetch_ahead(self) -> Future[None] | None:
+        return self._store.fetch_ahead(self.position)
+
+
+class StoredSegments(StoredGroups):
+    """Segments as they are stored."""
+
+    def fetch_ahead(self) -> Future[None] | None:
+        assert isinstance(self._series, ArchivedFiles)
+        return self._series.store.fetch_ahead(self.position)
+
+
 class ArchivedBinlog(ClassicBinlog):
     """An archive, read."""
 
@@ -298,6 +349,15 @@ class ArchivedBinlog(ClassicBinlog):
             first = self._series.first
             raise PositionPurgedError(explain_purged(position, first.name, self._head(first).state))
         return self._head(self._series.file(number))
+
+    def groups(self, plan: ReadPlan) -> ArchivedGroups:
+        self._series.check(plan.resets)
+        reader = ClassicReader(self._series.from_file(plan.position.file_no), plan.state)
+        return ArchivedGroups(self.store, reader, plan.position)
+
+    def stored_groups(self, plan: ReadPlan, offset: int = FIRST_EVENT_OFFSET) -> StoredSegments:
+        self._series.check(plan.resets)
+        return StoredSegments(self._series, plan.position, plan.state, offset)
 
     def around(self, time: int) -> tuple[LogEngine, int | None]:
         self._series.look()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypedDict, TypeGuard, TypeVar, Unpack, runtime_checkable
@@ -66,6 +67,14 @@ class EventGroups(Protocol):
 
 
 @runtime_checkable
+class FarEventGroups(EventGroups, Protocol):
+    """Groups of files that must be fetched whole, which may take long."""
+
+    def fetch_ahead(self) -> Future[None] | None:
+        """Begin to fetch what comes next, for another call to find; None: it is here. Errors are left to who reads."""
+
+
+@runtime_checkable
 class FramedEventGroups(EventGroups, Protocol):
     """A kernel may read them by itself."""
 
@@ -125,6 +134,9 @@ class PassedGroups(EventGroups):
     def changes(self) -> tuple[Any, ...]:
         """The stages that change each group of the files, in order."""
         return changes_of(self._groups)
+
+    def fetch_ahead(self) -> Future[None] | None:
+        return self._groups.fetch_ahead() if are_far(self._groups) else None
 
     def close(self) -> None:
         self._groups.close()
@@ -283,6 +295,7 @@ class _IsOf(Generic[Kind]):
         return self._known[type(one)]
 
 
+are_far: _IsOf[FarEventGroups] = _IsOf(FarEventGroups)
 are_framed: _IsOf[FramedEventGroups] = _IsOf(FramedEventGroups)
 are_paged: _IsOf[PagedEventGroups] = _IsOf(PagedEventGroups)
 are_cached: _IsOf[CachedEventGroups] = _IsOf(CachedEventGroups)

@@ -17,6 +17,7 @@ import enum
 import functools
 import os
 from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future, wait
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from .client_stream import Sender
 from .registry import EndReason, Session
 
 PUMPS_MAX = (os.cpu_count() or 1) + 2  # more threads would wait for each other
+FETCH_STEP_S = 0.1  # between looks whether a heartbeat is due
 BLOCKS_LED = 4  # before the next dump has its turn: a paced log has one
 STEPS_MIN = 32  # before a dump hears of them; at most twice as many, so that not all hear at once
 
@@ -117,6 +119,8 @@ class DumpSender:
             turn = Turn.PASSED
             while turn is not Turn.OVER:
                 turn, block = self._turn()
+                if turn in (Turn.READ, Turn.PUMP) and (fetch := self._source.fetch_ahead()) is not None:
+                    await self._fetch(fetch)
                 if turn is Turn.READ:
                     turn, block = await self._read()
                 if turn is Turn.PUMP:
@@ -158,6 +162,17 @@ class DumpSender:
             return Turn.WAIT, None
         self._session.sent_nothing(now=trio.current_time())
         return Turn.PASSED, block
+
+    async def _fetch(self, fetch: Future[None]) -> None:
+        """Wait for what comes from far away; heartbeats go out meanwhile."""
+        while not fetch.done() and self._connection.end_reason is None:
+            self._session.sent_nothing(now=trio.current_time())
+            await trio.to_thread.run_sync(functools.partial(wait, [fetch], timeout=FETCH_STEP_S))
+            self._session.advance_clock(now=trio.current_time())
+            if self._session.has_data_to_send and not fetch.done():
+                block = self._source.next_block(self._generation, may_wait=False)
+                assert block is not None, "what is queued is there"
+                await self._send(block)
 
     async def _read(self) -> tuple[Turn, Block | None]:
         generation = self._generation

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ibbmaster.errors import FormatError, IbbMasterError, PositionPurgedError, StoreError
 from ibbmaster.gtid import Gtid
-from ibbmaster.logs.log.interface import EventGroups, are_cached, files_of
+from ibbmaster.logs.log.interface import EventGroups, are_cached, are_far, files_of
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.replication.dump.error import DumpError, not_continuous
 from ibbmaster.replication.dump.rewriting import Selection
@@ -69,6 +70,7 @@ class BlockSource:
         self._groups = groups
         self._files = files_of(groups)
         self._cached_groups = groups if are_cached(groups) else None
+        self._far_groups = groups if are_far(groups) else None
         self._session = session
         self._shared = shared
         self._at: Mark = FramingState(groups.position)
@@ -132,6 +134,12 @@ class BlockSource:
     def _is_decided(self) -> bool:
         """What goes out next is not for a pump."""
         return self._pieces is not None or self._session.has_data_to_send or bool(self._session.watched_domain_ids)
+
+    def fetch_ahead(self) -> Future[None] | None:
+        """Begin to fetch what comes next from far away; the session is free until that is here. None: it is here."""
+        if self._far_groups is None or self._pieces is not None or self._at.is_inside_group:
+            return None
+        return self._far_groups.fetch_ahead()
 
     def pump(self, sink: Sink) -> tuple[Block, int]:
         """In a worker thread, send until something has to be decided, or much was sent. Returns what the socket did not
