@@ -221,7 +221,7 @@ def many():
             sha256=sha256,
             chain=chain,
         )
-        head = head.with_segment(entry, checked_at=None)
+        head = head.with_segment(entry)
         if (sealed := head.sealed()) is not None:
             head, page, objects.objects[page.name] = sealed
     objects.objects[manifest.HEAD_NAME] = manifest.encode_head(head)

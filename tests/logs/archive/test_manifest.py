@@ -34,7 +34,7 @@ def entry_of(number):
 def head_of(count):
     head, pages = Head(server_version="11.8.6-MariaDB-log", begin=""), {}
     for number in range(1, count + 1):
-        head = head.with_segment(entry_of(number), checked_at=None)
+        head = head.with_segment(entry_of(number))
         if (sealed := head.sealed()) is not None:
             head, page, pages[page.number] = sealed
     return head, pages

@@ -32,7 +32,7 @@ from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.object_store import RefusalError
 from ibbmaster.storage.disk.whole_objects import WholeObjects
 from .keeping import ArchiveKeeper
-from .manifest import STEM, segment_name
+from .manifest import STEM, Segment, segment_name
 from .packed import PackedSegment, pack
 
 log = logging.getLogger(__name__)
@@ -217,8 +217,8 @@ class Archiver:
         return self._log.groups(plan), judge
 
     def _put(self, segment: PackedSegment) -> None:
-        self._keeper.add(segment, server_version=self._profile.server_version, checked_at=None)
-        self.groups += segment.groups
+        self._keeper.add(segment, server_version=self._profile.server_version)
+        self.groups += segment.entry.groups
 
     def _put_patiently(self, segment: PackedSegment) -> None:
         while True:
@@ -289,7 +289,7 @@ class _Segments(TraditionalSeries):
         return ClassicWriter(self._disk, self._profile, state=state, stem=STEM, first_number=number)
 
     def begin(self, *, is_start: bool, near: dict[str, int]) -> None:
-        self._before, self._count, self._is_begun_anew = self.writer.state.copy(), self.group_count, is_start
+        self._before, self._count, self._is_begun_anew = str(self.writer.state), self.group_count, is_start
         self._first_time, self.begun_at, self.begun_in = near["timestamp"], time.monotonic(), self.file_no
         super().begin(is_start=is_start, near=near)
 
@@ -305,23 +305,21 @@ class _Segments(TraditionalSeries):
         except OSError as error:
             raise StoreError(f"{self._staging}: {error.strerror} (TMPDIR names another directory)") from None
         number = self._keeper.head.next_number
-        self._put(
-            PackedSegment(
-                number=number,
-                name=segment_name(number, writer.state),
-                path=self._staging / PACKED_NAME,
-                before=self._before,
-                after=writer.state,
-                first_time=self._first_time,
-                last_time=self._last["timestamp"],
-                groups=self.group_count - self._count,
-                size=size,
-                bytes=packed_size,
-                sha256=sha256,
-                content=content,
-                is_restart=self._is_begun_anew,
-            )
+        entry = Segment(
+            number=number,
+            name=segment_name(number, writer.state),
+            before=self._before,
+            after=str(writer.state),
+            first_time=self._first_time,
+            last_time=self._last["timestamp"],
+            groups=self.group_count - self._count,
+            bytes=packed_size,
+            size=size,
+            sha256=sha256,
+            chain="",
+            is_restart=self._is_begun_anew,
         )
+        self._put(PackedSegment(entry=entry, path=self._staging / PACKED_NAME, content=content))
         for made in (name, writer.index_name, PACKED_NAME):
             self._disk.unlink(made)
         self.writer = self._next_writer(writer.state.copy())

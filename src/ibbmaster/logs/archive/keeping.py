@@ -90,33 +90,18 @@ class ArchiveKeeper:
     def take(self, head: Head, version: Version) -> None:
         self._known = head, version
 
-    def add(self, packed: PackedSegment, *, server_version: str, checked_at: int | None) -> None:
+    def add(self, packed: PackedSegment, *, server_version: str) -> None:
         """Put a segment that continues the archive, then the manifest with it. May be called again after an error."""
-        sha256, size = packed.sha256, packed.bytes
+        entry = packed.entry
         try:
-            self.objects.upload(packed.name, packed.path, size)
+            self.objects.upload(entry.name, packed.path, entry.bytes)
         except BusyNameError as error:  # from before a crash, or from another writer
-            there, _ = self.objects.get(packed.name)
-            if _content(there, packed) != packed.content:
+            there, _ = self.objects.get(entry.name)
+            if _content(there, entry) != packed.content:
                 raise BusyError(f"{error}: its content is not that of this log: another writer has put it") from None
-            sha256, size = hashlib.sha256(there).hexdigest(), len(there)
-        entry = Segment(
-            number=packed.number,
-            name=packed.name,
-            before=str(packed.before),
-            after=str(packed.after),
-            first_time=packed.first_time,
-            last_time=packed.last_time,
-            groups=packed.groups,
-            bytes=size,
-            size=packed.size,
-            sha256=sha256,
-            chain=chained(self.head.end_chain, sha256),
-            is_restart=packed.is_restart,
-        )
-        self._change(
-            lambda head: replace(head, server_version=server_version).with_segment(entry, checked_at=checked_at)
-        )
+            entry = replace(entry, sha256=hashlib.sha256(there).hexdigest(), bytes=len(there))
+        entry = replace(entry, chain=chained(self.head.end_chain, entry.sha256))
+        self._change(lambda head: replace(head, server_version=server_version).with_segment(entry))
 
     def note_checked(self, now: float) -> None:
         """All that is durable is archived."""
@@ -160,9 +145,9 @@ class ArchiveKeeper:
         self._sealed.add(page.name)
 
 
-def _content(data: Buffer, packed: PackedSegment) -> str | None:
+def _content(data: Buffer, entry: Segment) -> str | None:
     """The SHA-256 of what is in an object; None: nothing that has the size of a segment."""
     try:
-        return unpack(data, packed.size, packed.name)[1]
+        return unpack(data, entry.size, entry.name)[1]
     except StoreError:
         return None

@@ -92,8 +92,8 @@ class Head:
     def end_chain(self) -> str:
         return _sha256(f"{FORMAT} after {self.begin}") if self.last is None else self.last.chain
 
-    def with_segment(self, entry: Segment, *, checked_at: int | None) -> Head:
-        return replace(self, entries=(*self.entries, entry), checked_at=checked_at or self.checked_at)
+    def with_segment(self, entry: Segment) -> Head:
+        return replace(self, entries=(*self.entries, entry))
 
     def sealed(self) -> tuple[Head, SealedPage, bytes] | None:
         """This head without its oldest entries, and the page to create with them first; None while they are few."""

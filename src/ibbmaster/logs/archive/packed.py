@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import IO
 
 from ibbmaster.errors import StoreError
-from ibbmaster.gtid import GtidState
 from ibbmaster.logs.classic.packing import ZSTD, PackedDataError, new_zstd_packer
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.disk.spool import Spool
+from .manifest import Segment
 
 PIECE_BYTES = 1 << 20
 LEVEL = 3
@@ -19,21 +19,11 @@ LEVEL = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedSegment:
-    """A segment in temporary files, packed and as it was; fields as in `Segment`."""
+    """A segment in a temporary file, with its entry but for the chain; `content` is the SHA-256 of what is in it."""
 
-    number: int
-    name: str
+    entry: Segment
     path: Path
-    before: GtidState
-    after: GtidState
-    first_time: int
-    last_time: int
-    groups: int
-    size: int
-    bytes: int
-    sha256: str
-    content: str  # SHA-256 of what is in it
-    is_restart: bool
+    content: str
 
 
 def pack(source: IO[bytes], target: IO[bytes]) -> tuple[int, str, int, str]:
