@@ -19,7 +19,7 @@ def gtids(log):
 
 def test_what_is_written_meanwhile_is_archived_at_the_end_and_served_once_it_is_purged(tmp_path):
     with ibbmaster.create(tmp_path / "log") as log:
-        with archived(log, tmp_path / "to"):
+        with archived(log.store, tmp_path / "to"):
             append(log, 1, 2)
             log.flush()
             append(log, 3)
@@ -27,6 +27,7 @@ def test_what_is_written_meanwhile_is_archived_at_the_end_and_served_once_it_is_
             assert gtids(there) == [1, 2, 3]
         log.purge(to="binlog-000001.ibb")
         assert gtids(log) == [3]
+        join_archive(log, tmp_path / "to")
         with ibbmaster.serve(log, password="x", tls="off") as primary:
             source = f"mysql://repl:x@{primary.host}:{primary.port}"
             with ibbmaster.follow(source, tmp_path / "copy", start="", until_end=True, tls="off") as copy:
@@ -34,21 +35,15 @@ def test_what_is_written_meanwhile_is_archived_at_the_end_and_served_once_it_is_
                 assert gtids(copy.log) == [1, 2, 3]
 
 
-def test_without_a_place_nothing_is_archived(tmp_path):
-    with ibbmaster.create(tmp_path / "log") as log, archived(log, None) as archiver:
-        assert archiver is None
-        assert log.engine is log.store
-
-
 def test_an_archive_of_another_log_is_refused_before_anything_is_written(tmp_path):
     with ibbmaster.create(tmp_path / "one") as log:
         append(log, 1)
-        with archived(log, tmp_path / "to"):
+        with archived(log.store, tmp_path / "to"):
             pass
     with ibbmaster.create(tmp_path / "two") as log:
         log.append("7-7-7", "CREATE DATABASE shop")
         refused = pytest.raises(PositionError, match="holds another log, or more of it")
-        with refused, archived(log, tmp_path / "to"):
+        with refused, archived(log.store, tmp_path / "to"):
             pass
 
 

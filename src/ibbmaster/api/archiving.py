@@ -9,6 +9,7 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.logs.archive.archived import archive_at
 from ibbmaster.logs.archive.archiver import Archiver
 from ibbmaster.logs.archive.joined import JoinedLog
+from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.replication.dump.profile import PROFILES, profile_of_server
 from ibbmaster.storage.disk.place import place
 from ibbmaster.storage.disk.whole_objects import objects_at
@@ -19,24 +20,19 @@ STOP_S = 30.0  # at the end, for what is not archived yet
 DEFAULT_PROFILE = "classic-11.8"
 
 
-def archiver_of(log: Log, url: PathLike, *, is_origin: bool = True) -> Archiver:
-    """Segments are files of the server that wrote traditional files, of 11.8 for `.ibb` files. Raises
+def archiver_of(engine: LogEngine, url: PathLike, *, written: str | None = None, is_origin: bool = True) -> Archiver:
+    """Segments are files of the server that has `written` traditional files, of 11.8 for `.ibb` files. Raises
     ConfigurationError: no archive can be at that URL."""
-    written = log.stored.server_version
     profile = PROFILES[DEFAULT_PROFILE] if written is None else profile_of_server(written)
-    return Archiver(log.engine, objects_at(place(url)), profile, is_origin=is_origin)
+    return Archiver(engine, objects_at(place(url)), profile, is_origin=is_origin)
 
 
 @contextmanager
-def archived(log: Log, url: PathLike | None, *, is_origin: bool = True) -> Iterator[Archiver | None]:
-    """Archive a log meanwhile, if there is a URL. Raises BusyError: another process writes the archive; PositionError:
-    it has another log; StoreError: the store refuses."""
-    if url is None:
-        yield None
-        return
-    archiver = archiver_of(log, url, is_origin=is_origin)
+def archived(store: LogEngine, url: PathLike, *, is_origin: bool = True) -> Iterator[Archiver]:
+    """Archive a store meanwhile. Raises BusyError: another process writes the archive; PositionError: it has another
+    log; StoreError: the store of objects refuses."""
+    archiver = archiver_of(store, url, is_origin=is_origin)
     archiver.start()
-    join_archive(log, url)
     try:
         yield archiver
     finally:

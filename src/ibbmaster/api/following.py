@@ -72,6 +72,7 @@ class FollowOptions(WritingOptions, total=False):
     semi_sync: bool
     until_end: bool
     buffer_bytes: Size
+    archive: PathLike | None
 
 
 def primaries_of(source: str, options: SourceOptions, server_id: int) -> list[PrimaryAddress]:
@@ -130,14 +131,15 @@ class Followed:
         self.hosts = hosts
         self._path = path
         self._store = store
-        self._stack = ExitStack()
-        self._stack.callback(store.close)
-        self._stack.enter_context(Background(store))
         self._archive = archive
-        if archive is not None:
-            from .archiving import archived
+        with ExitStack() as stack:
+            stack.callback(store.close)
+            stack.enter_context(Background(store))
+            if archive is not None:
+                from .archiving import archived
 
-            self._stack.enter_context(archived(store, archive, is_origin=False))
+                stack.enter_context(archived(store, archive, is_origin=False))
+            self._stack = stack.pop_all()
         self._follower = follower
         self._problem: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="ibbmaster-follower", daemon=True)

@@ -36,7 +36,7 @@ def _archive(args: argparse.Namespace, directory: Path) -> int:
     expect_log(directory)
     with ibbmaster.open(directory) as log:
         load_for_work(log.stored_bytes)
-        archiver = archiver_of(log, args.to)
+        archiver = archiver_of(log.engine, args.to, written=log.stored.server_version)
         archiver.run(until_end=True)
     facts = {"to": str(args.to), "transactions": archiver.groups, "gtid_state": str(archiver.end)}
     text = f"{archiver.groups} transactions archived; {args.to} ends at {archiver.end.position() or 'nothing'}"

@@ -151,9 +151,13 @@ def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractCo
 
 @contextlib.contextmanager
 def _own_log(args: argparse.Namespace, options: WritingOptions) -> Iterator[Log]:
-    from ibbmaster.api.archiving import archived
+    with contextlib.ExitStack() as stack:
+        opened = stack.enter_context(ibbmaster.create(args.directory, exist_ok=True, **options))
+        if args.archive is not None:
+            from ibbmaster.api.archiving import archived, join_archive
 
-    with ibbmaster.create(args.directory, exist_ok=True, **options) as opened, archived(opened, args.archive):
+            stack.enter_context(archived(opened.store, args.archive))
+            join_archive(opened, args.archive)
         yield opened
 
 

@@ -287,7 +287,7 @@ class ArchivedFiles(FollowedFiles):
     def name(self, file_no: int) -> str:
         return f"{STEM}.{file_no:06}"
 
-    def number_as(self, name: str, file_no: int) -> None:
+    def number_as(self, name: str, path: str, file_no: int) -> None:
         self.file(file_no)
 
     def head(self, file: ClassicFile) -> FileHead:
