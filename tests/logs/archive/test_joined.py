@@ -13,7 +13,15 @@ from ibbmaster.logs.archive.archived import ArchivedBinlog, SegmentStore
 from ibbmaster.logs.archive.archiver import Archiver
 from ibbmaster.logs.archive.joined import JoinedLog
 from ibbmaster.logs.archive.keeping import expect_head
-from ibbmaster.logs.capture.client import PrimaryAddress, begin_dump, connected, dumped, groups_between
+from ibbmaster.logs.capture.client import (
+    PrimaryAddress,
+    begin_dump,
+    connected,
+    dumped,
+    groups_between,
+    receive,
+    stream_of,
+)
 from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.replication.event.types import EventType
 from tests.machinery.objects import MemoryObjects
@@ -140,8 +148,8 @@ def test_heartbeats_go_out_while_a_segment_is_fetched(log, objects):
     objects.wait = wait
     with ibbmaster.serve(log, password="secret", tls="off") as primary, connected(address_of(primary)) as connection:
         begin_dump(connection, 9, GtidPosition(), None, with_checksums=False, heartbeat_s=1)
-        found = []
-        for header, _, _ in dumped(connection):
+        found, stream = [], stream_of(connection)
+        for header, _, _ in dumped(lambda: receive(stream)):
             found.append(header.event_type)
             if found.count(EventType.HEARTBEAT) == 2:
                 assert asked
