@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass
@@ -304,7 +304,7 @@ is_staged: _IsOf[StagedSource] = _IsOf(StagedSource)
 has_files: _IsOf[FileEngine] = _IsOf(FileEngine)
 
 
-def groups_from(log: LogEngine, plan: ReadPlan) -> Iterator[EventGroup]:
+def groups_from(log: LogEngine, plan: ReadPlan) -> Generator[EventGroup]:
     with closing(log.groups(plan)) as groups:
         while (group := groups.next_group()) is not None:
             yield group

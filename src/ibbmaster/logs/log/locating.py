@@ -1,6 +1,7 @@
 """Finds GTIDs in a log."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
 from ibbmaster.errors import FormatError, PositionError
@@ -48,6 +49,32 @@ def resume(log: LogEngine, position: GtidPosition, *, on_fault: OnFault | None =
         if group.start >= last or found.lacks(group):
             return found._replace(begin=min(group.start, last))
     return found._replace(begin=last)
+
+
+def plan_before(log: LogEngine, gtid: Gtid) -> ReadPlan:
+    """A place shortly before a GTID, if the numbers of its domain rise."""
+    before = Gtid(domain_id=gtid.domain_id, server_id=gtid.server_id, seq_no=gtid.seq_no - 1)
+    return log.seek(GtidPosition({**log.state().position(), gtid.domain_id: before}.values()))
+
+
+@contextmanager
+def found_group(log: LogEngine, gtid: Gtid) -> Iterator[tuple[GtidState, EventGroup]]:
+    """What is logged before the group of a GTID, and that group, good as long as the context. Raises PositionError: it
+    is not in this log; FormatError, ClassicFormatError, StoreError: the log cannot be read."""
+    expect_logged(gtid, log.state())
+    plan = plan_before(log, gtid)
+    state = plan.state.copy()
+    with closing(groups_from(log, plan)) as groups:
+        for group in groups:
+            found = group.gtid
+            if found == gtid:
+                yield state, group
+                return
+            if found is not None and found.domain_id == gtid.domain_id and found.seq_no > gtid.seq_no:
+                raise PositionError(f"GTID {gtid} is not in this log, which has {found} there")
+            if found is not None:
+                state.log(found)
+    raise PositionError(f"GTID {gtid} is not in this log")
 
 
 def readable_groups(log: LogEngine, start: LogPosition, on_fault: OnFault) -> Iterator[EventGroup]:

@@ -15,6 +15,7 @@ from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.header import decode_event_header
 from .interface import LogEngine, LogFile, groups_from
+from .locating import plan_before
 from .log_range import LogRange
 
 STEP_BACK_MIN_S = 2.0  # a statement that began earlier is no clock that was set back
@@ -174,9 +175,7 @@ class _Search:
     def _state_before(self, found: EventGroup) -> GtidState:
         gtid, position = found.gtid, found.start
         assert gtid is not None
-        before = Gtid(domain_id=gtid.domain_id, server_id=gtid.server_id, seq_no=gtid.seq_no - 1)
-        wanted = {**self.log.state().position(), gtid.domain_id: before}
-        plan = self.log.seek(GtidPosition(wanted.values()))
+        plan = plan_before(self.log, gtid)
         if plan.position > position:  # its numbers were given before
             plan = self.log.start_of_file(position.file_no)
         state = plan.state.copy()

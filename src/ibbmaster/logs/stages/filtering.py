@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from ibbmaster.errors import EventError, StageError
+from ibbmaster.gtid import Gtid
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
@@ -62,6 +63,16 @@ class OriginFilter(GroupTransform):
         if has_domain and (not self.server_ids or gtid.server_id in self.server_ids):
             return group
         return None if self.drops_empty else emptied(group)
+
+
+@dataclass(frozen=True, slots=True)
+class GtidFilter(GroupTransform):
+    """Empties the groups of some GTIDs."""
+
+    gtids: frozenset[Gtid]
+
+    def pass_on(self, group: EventGroup) -> EventGroup:
+        return emptied(group) if group.gtid in self.gtids else group
 
 
 class ContentFilter(GroupTransform):
