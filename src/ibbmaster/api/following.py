@@ -76,7 +76,8 @@ class FollowOptions(WritingOptions, total=False):
 
 
 def primaries_of(source: str, options: SourceOptions, server_id: int) -> list[PrimaryAddress]:
-    """The primaries that `mysql://user@host:port,host:port` names. Raises ConfigurationError: it has another shape."""
+    """The servers that `mysql://user@host:port,host:port` names; the path of a socket may stand for a host, as
+    `%2Frun%2Fs`. Raises ConfigurationError: it has another shape."""
     expected = "expected mysql://USER@HOST[:PORT][,HOST…], as in mysql://repl@db1,db2"
     named = SOURCE.fullmatch(source)
     if named is None:
@@ -92,7 +93,7 @@ def primaries_of(source: str, options: SourceOptions, server_id: int) -> list[Pr
             raise ConfigurationError(f"{source!r} names the host {text!r}: {expected}")
         found.append(
             PrimaryAddress(
-                host=host["host"].strip("[]"),
+                host=unquote(host["host"].strip("[]")),
                 port=int(host["port"] or DEFAULT_PORT),
                 user=unquote(named["user"] or "repl"),
                 password=unquote(named["password"]) if named["password"] is not None else options.password,

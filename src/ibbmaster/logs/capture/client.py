@@ -63,7 +63,7 @@ BETWEEN_GROUPS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrimaryAddress:
-    host: str
+    host: str  # or the path of a socket
     port: int
     user: str
     password: str = field(repr=False)
@@ -73,7 +73,11 @@ class PrimaryAddress:
     ca: str | None = None  # file with the certificates of authorities; None: those of the system
 
     def __str__(self) -> str:
-        return address(self.host, self.port)
+        return self.host if self.is_socket else address(self.host, self.port)
+
+    @property
+    def is_socket(self) -> bool:
+        return self.host.startswith("/")
 
 
 def logged_position(primary: PrimaryAddress) -> GtidPosition:
@@ -177,7 +181,7 @@ def expect_reached(primary: PrimaryAddress, found: GtidPosition, end: GtidPositi
 
 
 @contextlib.contextmanager
-def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
+def connected(primary: PrimaryAddress, *, timeout_s: int = TIMEOUT_S) -> Iterator[pymysql.Connection[Any]]:
     """Log in. Raises SourceError: the primary cannot be reached, or refuses; `code_of` has the number of its error."""
     import pymysql
 
@@ -186,14 +190,15 @@ def connected(primary: PrimaryAddress) -> Iterator[pymysql.Connection[Any]]:
             pymysql.connect(
                 host=primary.host,
                 port=primary.port,
+                unix_socket=primary.host if primary.is_socket else None,
                 user=primary.user,
                 password=primary.password,
-                ssl_disabled=not primary.uses_tls,
+                ssl_disabled=not primary.uses_tls or primary.is_socket,
                 ssl_ca=primary.ca,
                 ssl_verify_cert=primary.verifies or None,
                 ssl_verify_identity=primary.verifies or None,
                 connect_timeout=TIMEOUT_S,
-                read_timeout=TIMEOUT_S,
+                read_timeout=timeout_s,
                 autocommit=True,
             )
         ) as connection:
