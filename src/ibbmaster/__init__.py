@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .api.group import Change, Event, Group
     from .api.log import Log
     from .api.opening import create, open
+    from .api.restoring import restore
     from .api.serving import RunningPrimary, serve, serve_trio
     from .api.writing import OpenGroup, WritableLog
     from .errors import (
@@ -55,6 +56,7 @@ __all__ = [
     "follow",
     "follow_trio",
     "open",
+    "restore",
     "serve",
     "serve_trio",
 ]
@@ -64,6 +66,7 @@ _PLACES = {  # module -> names in it
     "api.group": "Change Event Group",
     "api.log": "Log",
     "api.opening": "create open",
+    "api.restoring": "restore",
     "api.serving": "RunningPrimary serve serve_trio",
     "api.writing": "OpenGroup WritableLog",
     "errors": "BusyError ConfigurationError DuplicateGtidError FormatError IbbMasterError PositionError StoreError",

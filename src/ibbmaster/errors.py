@@ -132,6 +132,10 @@ class RefusedSourceError(SourceError):
     """A primary has no log to follow, or one with another history."""
 
 
+class RestoreError(IbbMasterError):
+    """A database cannot be brought to a position, or stopped on the way; the text says where it is and what to do."""
+
+
 @dataclass(eq=False, repr=False)
 class InexactError(_FieldsError):
     """A table cannot be rebuilt exactly; `doubts` say since which GTID and why."""

@@ -51,6 +51,7 @@ PORT = "3307"  # in documents
 PROGRAMS = {
     r"\b(?:spark\w*|who_changed)\.py\b": "java",
     r"(?<![\w/-])(?<!--format )mariadb": "mariadbd",
+    r"\bibbmaster restore (?!.*--dry-run)": "mariadbd",
     r"\bwith_duckdb\.py\b": "duckdb",
     r"\bwith_polars\.py\b": "polars",
     r"\biceberg://|\bread_iceberg\.py\b": "pyiceberg",

@@ -81,6 +81,12 @@ def follow_a_primary(path: str) -> int:
         return 0 if one.wait(1.0) else one.status.groups
 
 
+def restore_a_server(path: str) -> ibbmaster.GtidPosition:
+    with ibbmaster.open(path) as log:
+        plan = ibbmaster.restore(log, "mysql://root@db2", until="2026-11-20 14:03:05", before=True, skip=["0-1-7"])
+        return plan.end
+
+
 async def serve_as_a_task(path: str) -> None:
     async with trio.open_nursery() as nursery:
         primary: ibbmaster.RunningPrimary = await nursery.start(

@@ -27,6 +27,7 @@ SECTION = "ibbmaster"
 USER_VARIABLE = "IBBMASTER_USER"
 PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"
 SOURCE_VARIABLE = "IBBMASTER_SOURCE_PASSWORD"
+TARGET_VARIABLE = "IBBMASTER_TARGET_PASSWORD"
 
 
 def add_arguments(parser: argparse._ActionsContainer) -> None:
@@ -79,6 +80,11 @@ def running_primary(text: str, args: argparse.Namespace) -> PrimaryAddress | Non
         uses_tls=args.tls,
         server_id=SERVER_ID,
     )
+
+
+def target_password(file: Path | None) -> str:
+    """Of a server that is restored. Raises ConfigurationError: the file cannot be used."""
+    return _first(private_line(file) if file else None, _from_environment(os.environ, TARGET_VARIABLE), "")
 
 
 def source_options(args: argparse.Namespace) -> SourceOptions:

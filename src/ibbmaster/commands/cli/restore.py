@@ -1,0 +1,127 @@
+"""`ibbmaster restore`: bring a database back to an exact transaction or second."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import itertools
+import signal
+import sys
+import time
+from typing import Any
+
+import ibbmaster
+from ibbmaster.api.restore_plan import RestorePlan
+from ibbmaster.commands.info.log_info import summarize
+from ibbmaster.commands.info.text import size_text
+from ibbmaster.errors import ConfigurationError
+from ibbmaster.gtid import Gtid
+from ibbmaster.logs.log.group_content import group_events, query_texts, table_name
+from ibbmaster.logs.log.group_folding import QUERIES
+from ibbmaster.logs.log.locating import found_group
+from ibbmaster.replication.event.group import is_ending_query
+from ibbmaster.replication.event.header import TYPE_OFFSET, decode_event_header
+from ibbmaster.replication.event.types import EventType
+from ibbmaster.sizes import time_text
+from ibbmaster.storage.codec.printable import printable
+from .arguments import report
+from .credentials import target_password
+from .new_server import new_server, start_command
+from .progress import progress, signalled
+from .serve import parse_listen
+
+GROUPS_A_SECOND, BYTES_A_SECOND = 2_000, 10 << 20  # of small transactions, and of large ones, on one slow core
+SHOWN = 60  # characters of a statement
+LOOKED_AT = 100  # events of a transaction
+
+
+def run(args: argparse.Namespace) -> int:
+    """The server is detached at SIGINT and SIGTERM, too."""
+    if (args.into == "new") != (args.datadir is not None):
+        raise ConfigurationError("--into new and --datadir DIR belong together")
+    with signalled(signal.default_int_handler, signal.SIGTERM), ibbmaster.open(args.log) as log:
+        restore = functools.partial(
+            ibbmaster.restore,
+            log,
+            until=args.until,
+            before=args.before,
+            position=args.position,
+            backup=args.backup,
+            skip=[gtid for text in args.skip for gtid in text.split(",")],
+            listen=parse_listen(args.listen),
+            password=target_password(args.password_file),
+            tls=args.tls,
+            ca=None if args.ca is None else str(args.ca),
+        )
+        if args.dry_run or args.datadir is not None:
+            plan = restore(None if args.datadir is not None else args.into, dry_run=True)
+        began = time.monotonic()
+        if not args.dry_run:
+            with (
+                contextlib.nullcontext(args.into) if args.datadir is None else new_server(args.datadir) as into,
+                progress(" transactions", label="restore") as bar,
+            ):
+                plan = restore(into, on_progress=bar.reach)
+        _report(args, log, plan, time.monotonic() - began)
+    return 0
+
+
+def _report(args: argparse.Namespace, log: ibbmaster.Log, plan: RestorePlan, seconds: float) -> None:
+    for note in plan.notes:
+        print(f"ibbmaster: {note}", file=sys.stderr)
+    target = plan.target if args.datadir is None else str(args.datadir)
+    facts: dict[str, Any] = {"target": target, "from": str(plan.start), "from_by": plan.source, "to": str(plan.end)}
+    facts |= {"skipped": [*map(str, plan.skipped)], "transactions": plan.done(plan.end), "seconds": round(seconds, 3)}
+    lines = [f"{target} was at [{plan.start}] ({plan.source}), and is at [{plan.end}] after {seconds:.1f} s"]
+    if args.dry_run:
+        facts |= _preview(log, plan)
+        lines = [
+            f"{target} is at [{plan.start}] ({plan.source}), and would be at [{plan.end}]",
+            f"{facts['transactions']} transactions, {size_text(facts['bytes'])}: some {facts['seconds']} s",
+            *(f"{name}: {_shown(facts[name])}" for name in ("last", "next")),
+        ]
+    if plan.skipped:
+        lines.append(f"left out: {','.join(facts['skipped'])}")
+    if args.datadir is not None and not args.dry_run:
+        facts["start_with"] = start_command(args.datadir)
+        lines.append(f"it is stopped; start it with {facts['start_with']}")
+    report(args, facts, *lines)
+
+
+def _preview(log: ibbmaster.Log, plan: RestorePlan) -> dict[str, Any]:
+    following = next(log.groups(after=plan.end), None)
+    found: dict[str, Any] = {"transactions": 0, "bytes": 0, "seconds": 0, "last": None}
+    found["next"] = None if following is None else _group(log, following.gtid)
+    if plan.start != plan.end:
+        sums = summarize(log.through(after=str(plan.start) or None, until=str(plan.end)))
+        assert sums.last is not None
+        seconds = round(max(sums.groups / GROUPS_A_SECOND, sums.size / BYTES_A_SECOND))
+        found |= {
+            "transactions": sums.groups,
+            "bytes": sums.size,
+            "seconds": seconds,
+            "last": _group(log, sums.last[0]),
+        }
+    return found
+
+
+def _group(log: ibbmaster.Log, gtid: Gtid) -> dict[str, Any]:
+    with found_group(log.engine, gtid) as (_, group):
+        changes = dict.fromkeys(filter(None, map(_change, itertools.islice(group_events(group), LOOKED_AT))))
+        time = decode_event_header(group.gtid_event).timestamp
+    return {"gtid": str(gtid), "time": time_text(time), "changes": [*changes]}
+
+
+def _change(event: bytes) -> str:
+    """The table of row events, or a statement."""
+    if event[TYPE_OFFSET] == EventType.TABLE_MAP:
+        return str(table_name(event))
+    if event[TYPE_OFFSET] not in QUERIES or is_ending_query(event):
+        return ""
+    text = printable(" ".join(query_texts(event)[0].split()))[:SHOWN]
+    return "" if text == "BEGIN" else text
+
+
+def _shown(group: dict[str, Any] | None) -> str:
+    return "nothing" if group is None else f"{group['gtid']} of {group['time']}: {', '.join(group['changes'])}"

@@ -1,0 +1,46 @@
+"""`ibbmaster restore` says what it would do; tests/interop/test_restore.py lets it do it."""
+
+import json
+
+import pytest
+
+import ibbmaster
+
+
+@pytest.fixture
+def log(tmp_path):
+    with ibbmaster.create(tmp_path / "log") as log:
+        log.append("0-1-1", "CREATE DATABASE shop")
+        log.append("1-1-1", ["INSERT INTO shop.t VALUES (1)", "DELETE FROM shop.u"])
+        log.append("0-1-2", "DROP DATABASE shop")
+    return tmp_path / "log"
+
+
+def test_a_dry_run_shows_the_last_transaction_and_the_next(run, log, tmp_path):
+    asked = (
+        "restore",
+        log,
+        "--until",
+        "0-1-2",
+        "--before",
+        "--into",
+        "new",
+        "--datadir",
+        tmp_path / "new",
+        "--dry-run",
+    )
+    code, said, problems = run(*asked, "--skip", "0-1-1", "--json")
+    found = json.loads(said)
+    assert (code, problems, (tmp_path / "new").exists()) == (0, "", False)
+    assert (found["from"], found["to"], found["transactions"], found["skipped"]) == ("", "0-1-1,1-1-1", 2, ["0-1-1"])
+    assert found["last"]["changes"] == ["INSERT INTO shop.t VALUES (1)", "DELETE FROM shop.u"]
+    assert (found["next"]["gtid"], found["next"]["changes"]) == ("0-1-2", ["DROP DATABASE shop"])
+    said = run(*asked)[1].splitlines()
+    assert said[0] == f"{tmp_path}/new is at [] (an empty server), and would be at [0-1-1,1-1-1]"
+    assert said[2].endswith(": INSERT INTO shop.t VALUES (1), DELETE FROM shop.u")
+
+
+@pytest.mark.parametrize("options", [("--into", "new"), ("--into", "mysql://root@db2", "--datadir", "new")])
+def test_a_new_server_needs_a_directory_and_only_that(run, log, options):
+    code, said, problem = run("restore", log, "--until", "0-1-2", *options)
+    assert (code, said, problem) == (2, "", "ibbmaster: --into new and --datadir DIR belong together\n")
