@@ -5,6 +5,7 @@ import json
 import random
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,13 +28,14 @@ from ibbmaster_scorecard.adapter import build, read_adapters
 from ibbmaster_scorecard.consumer import Consumer
 
 pytestmark = pytest.mark.interop
+PATIENCE_S = 120.0
 ONE_JAVA_AT_A_TIME = pytest.mark.xdist_group("java-consumers")
 ROWS = "CREATE TABLE shop.t (id INT PRIMARY KEY, note VARCHAR(200)) ENGINE=InnoDB"
 SEMI_SYNC = ("--rpl-semi-sync-master-enabled=1", "--rpl-semi-sync-master-timeout=20000")
 
 
 @contextlib.contextmanager
-def writing(server: Server, table: str = "shop.t") -> Iterator[list[int]]:
+def writing(server: Server, table: str = "shop.t", pause_s: float = 0) -> Iterator[list[int]]:
     """Insert rows one after the other meanwhile; those whose commit has returned are in the list."""
     committed: list[int] = []
     is_over = threading.Event()
@@ -46,6 +48,8 @@ def writing(server: Server, table: str = "shop.t") -> Iterator[list[int]]:
                 number += 1
                 cursor.execute(f"INSERT INTO {table} VALUES (%s, %s)", (number, "x" * (number % 200)))
                 committed.append(number)
+                if pause_s:
+                    cursor.execute("DO SLEEP(%s)", (pause_s,))
 
     thread = threading.Thread(target=write)
     thread.start()
@@ -270,24 +274,16 @@ def test_a_consumer_goes_on_through_a_relay_where_its_primary_has_purged(
     server.sql("CREATE DATABASE shop")
     server.sql(ROWS)
     relay = new_ibb_primary(tmp_path / "log", "--from", source_of(server), "--tls", "off", "--profile", "compat")
-
-    def insert(first: int, last: int) -> None:
-        for number in range(first, last + 1):
-            server.sql("INSERT INTO shop.t VALUES (%s, 'a row')", (number,))
-
-    insert(1, 20)
-    follow_until(tmp_path / "log", server)
-    start = f"0-1-{2 + 5}"  # the third row is the next one
-    with consuming(name, relay, tmp_path, start=start) as consumer:
-        ids, position = rows_until(consumer, 15)
-    assert ids[0] == 6
-    purge(server)
-    insert(21, 40)
-    with consuming(name, relay, tmp_path, start=start, resume=position) as consumer:
-        rest, _ = rows_until(consumer, 40)
-        insert(41, 60)
-        live, _ = rows_until(consumer, 60)
-    assert ids[:10] + rest + live == [*range(6, 61)]
+    with writing(server, pause_s=0.02) as committed:  # no faster than any of them reads
+        with consuming(name, relay, tmp_path, start="0-1-2") as consumer:
+            first, position = rows_of(consumer)
+        while len(committed) < first[-1] + 20:
+            server.sql("DO SLEEP(0.01)")
+        follow_until(tmp_path / "log", server)
+        purge(server)
+        with consuming(name, relay, tmp_path, start="0-1-2", resume=position) as consumer:
+            rest, _ = rows_of(consumer, up_to=len(committed) + 20)
+    assert first + rest == [*range(first[0], rest[-1] + 1)]
 
 
 @contextlib.contextmanager
@@ -301,17 +297,19 @@ def consuming(name: str, primary: Primary, directory: Path, **given: object) -> 
         yield consumer
 
 
-def rows_until(consumer: Consumer, last: int) -> tuple[list[int], object]:
-    """The keys of the rows that it tells, and its position after the last one."""
-    ids: list[int] = []
-    for _ in range(600):
+def rows_of(consumer: Consumer, up_to: int | None = None) -> tuple[list[int], object]:
+    """The keys of the rows that it tells up to one, or up to its first position after 20 of them; and that."""
+    rows: list[int] = []
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
         for event in consumer.events(0.2):
             if event.what == "change":
-                ids.append(int(event.after["id"]))
-            elif event.what == "position" and ids and ids[-1] >= last:
-                return ids, event.position
+                rows.append(int(event.after["id"]))
+            is_position = event.what == "position" and up_to is None and len(rows) >= 20
+            if is_position or (up_to is not None and rows and rows[-1] >= up_to):
+                return rows, event.position
         assert not consumer.has_ended, consumer.log
-    raise AssertionError(f"{ids}: {consumer.log}")
+    raise AssertionError(f"{rows[-20:]}: {consumer.log}")
 
 
 @pytest.mark.parametrize("start", ["now", "oldest"])

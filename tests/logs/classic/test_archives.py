@@ -256,6 +256,14 @@ def test_an_archive_of_wal_g_is_the_log_of_its_files(wal_g, run):
         assert [file.name for file in log.files] == [f"binlog.{number:06}" for number in range(1, 10)]
 
 
+@pytest.mark.parametrize("number", range(2, 8))  # the eighth has no transactions
+def test_a_missing_file_of_one_server_is_named_whatever_numbers_its_transactions_have(wal_g, number):
+    (wal_g / "binlog_005" / f"binlog.{number:06}.lz4").unlink()
+    before, after = (f"binlog.{one:06}" for one in (number - 1, number + 1))
+    with pytest.raises(StoreError, match=rf"{before} ends at \[.*\], and {after} lists \["):
+        ibbmaster.open(wal_g)
+
+
 SENTINELS = {
     "more than the files have": ('{"GtidArchived":"0-2-28"}', r"\[0-2-28\] is archived, but binlog\.000009 ends at \["),
     "an unknown server": ('{"GtidArchived":"0-99-1"}', "a file is missing"),

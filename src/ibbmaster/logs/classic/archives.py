@@ -156,12 +156,18 @@ def _firsts(file: ClassicFile, domain_count: int) -> dict[int, Gtid]:
     return firsts
 
 
+def _goes_on(run: _Run, part: _Run) -> bool:
+    """Whether the next file of a server does: one whose files are all here may leave out numbers."""
+    last, file = run.files[-1], part.files[0]
+    is_beside = last.series_name == file.series_name and not is_gap(last, file)
+    return is_beside and (file.path.parent.name == WAL_G or not run.firsts or part.follows(run.after))
+
+
 def _in_order(parts: Sequence[_Run]) -> tuple[ClassicFile, ...]:
     left: list[_Run] = []
     for part in parts:
         last = left[-1] if left else None
-        is_beside = last is not None and last.files[-1].series_name == part.files[0].series_name
-        if last is not None and is_beside and (not last.firsts or part.follows(last.after)):
+        if last is not None and _goes_on(last, part):
             left[-1] = _Run(last.files + part.files, last.before, part.firsts | last.firsts, part.after)
         else:
             left.append(part)
