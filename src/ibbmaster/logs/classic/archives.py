@@ -91,7 +91,7 @@ class _Run(NamedTuple):
     after: GtidState
 
     def __str__(self) -> str:
-        begins = ",".join(map(str, self.firsts.values()))
+        begins = ",".join(map(str, self.firsts.values())) or "no transaction"
         return f"{self.files[0].name} lists [{self.before}] and begins with {begins}"
 
     def follows(self, state: GtidState) -> bool:
@@ -171,7 +171,8 @@ def _in_order(parts: Sequence[_Run]) -> tuple[ClassicFile, ...]:
             left[-1] = _Run(last.files + part.files, last.before, part.firsts | last.firsts, part.after)
         else:
             left.append(part)
-    left = [run for run in left if run.firsts] or left[:1]
+    empty = [run for run in left if not run.firsts]
+    left = [run for run in left if run.firsts] or empty[:1]
     for run in tuple(left):  # a replica that logs what it replicates has all of its primary
         if any(other is not run and other.has_all_of(run) for other in left):
             left.remove(run)
@@ -184,15 +185,21 @@ def _in_order(parts: Sequence[_Run]) -> tuple[ClassicFile, ...]:
             if (run.is_next(state) if ordered else not any(run.begins_after(other) for other in left))
         ]
         if len(fitting) != 1:
-            where = f"{ordered[-1].name} ends at [{state}]" if ordered else "an archive begins"
-            raise StoreError(
-                f"{where}, and {' and '.join(map(str, (fitting or left)[:2]))}: files between them are missing, or the "
-                f"servers have gone apart; {left[0].files[0].path.parent} alone can be read"
-            )
+            raise _unclear(ordered, state, fitting or left)
         left.remove(fitting[0])
         ordered += [replace(file, index=at, earlier=state) for at, file in enumerate(fitting[0].files, len(ordered))]
         state = ordered[-1].whole_state(fitting[0].after)
+    if unknown := [run for run in empty if not _has_all(state, run.before)]:
+        raise _unclear(ordered, state, unknown)
     return tuple(ordered)
+
+
+def _unclear(ordered: Sequence[ClassicFile], state: GtidState, runs: Sequence[_Run]) -> StoreError:
+    where = f"{ordered[-1].name} ends at [{state}]" if ordered else "an archive begins"
+    return StoreError(
+        f"{where}, and {' and '.join(map(str, runs[:2]))}: files between them are missing, or the servers have gone "
+        f"apart; {runs[0].files[0].path.parent} alone can be read"
+    )
 
 
 def _check_sentinel(path: Path, last: ClassicFile) -> None:
