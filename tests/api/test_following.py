@@ -20,6 +20,7 @@ def shown(source, **options):
     [
         ("mysql://db1", [("repl", "", "db1", 3306)]),
         ("mysql://root@db1:3307/", [("root", "", "db1", 3307)]),
+        ("mysql://root@%2Frun%2Fmysqld%2Fs", [("root", "", "/run/mysqld/s", 3306)]),
         ("mysql://me:a%20b%40c@[::1]:3307,db2", [("me", "a b@c", "::1", 3307), ("me", "a b@c", "db2", 3306)]),
     ],
 )

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from ibbmaster.errors import FormatError, PositionError
-from ibbmaster.gtid import GtidPosition
+from ibbmaster.gtid import Gtid, GtidPosition, GtidState
 from ibbmaster.logs.classic.engine import ClassicBinlog
 from ibbmaster.logs.log.directory import LenientDirectory, StrictDirectory, open_directory
 from ibbmaster.logs.log.interface import groups_from
-from ibbmaster.logs.log.locating import locate, resume
+from ibbmaster.logs.log.locating import found_group, locate, resume
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 
 CAPTURE = "11.8/domains"
@@ -34,6 +34,20 @@ def test_each_domain_is_located_behind_its_last_group(fixtures, grow, is_classic
                 assert (start < found[gtid.domain_id]) == is_logged, (count, gtid)
     with pytest.raises(PositionError, match="this binlog does not hold 0-1-999999"):
         locate(log, GtidPosition.parse("0-1-999999"))
+
+
+@pytest.mark.parametrize("is_classic", [True, False])
+def test_a_group_is_found_with_what_was_logged_before_it(fixtures, grow, is_classic):
+    log = ClassicBinlog([fixtures / "classic" / CAPTURE]) if is_classic else open_directory(grow(ALL), is_strict=True)
+    groups = groups_of(log)
+    for number in range(0, len(groups), 13):
+        gtid, start = groups[number]
+        with found_group(log, gtid) as (state, group):
+            assert (group.gtid, group.start) == (gtid, start)
+            assert state == GtidState(one for one, _ in groups[:number])
+    for text in ("0-1-999999", "0-9-1", "9-1-1"):
+        with pytest.raises(PositionError, match=f"GTID {text} is not in this log"), found_group(log, Gtid.parse(text)):
+            pytest.fail("it is there")
 
 
 def test_around_damage_the_rest_is_looked_through(new_log, event):

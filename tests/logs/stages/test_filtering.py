@@ -4,7 +4,7 @@ import pytest
 
 from ibbmaster.errors import EventError, StageError
 from ibbmaster.gtid import Gtid
-from ibbmaster.logs.stages.filtering import ContentFilter, OriginFilter
+from ibbmaster.logs.stages.filtering import ContentFilter, GtidFilter, OriginFilter
 from ibbmaster.logs.stages.table_pattern import TableChoice
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -262,3 +262,18 @@ def test_a_large_group_goes_through_in_pieces():
 def test_damage_is_an_error(events):
     with pytest.raises(EventError):
         through(ContentFilter(ORDERS), group_of(*events))
+
+
+@pytest.mark.parametrize("flags", [TRANSACTION, STANDALONE])
+def test_a_chosen_gtid_stays_without_what_it_did(flags):
+    query = encode_query(
+        Query(thread_id=1, seconds=0, error_code=0, status=b"", database=b"d", text=b"DROP TABLE t"),
+        server_id=1,
+        timestamp=99,
+    )
+    chosen = GtidFilter(frozenset({Gtid.parse("3-1-7")}))
+    passed = chosen.pass_on(group_of(query, flags=flags))
+    assert str(passed.gtid) == "3-1-7"
+    assert b"DROP" not in b"".join(passed.body)
+    other = group_of(query, flags=flags)
+    assert GtidFilter(frozenset({Gtid.parse("3-1-8")})).pass_on(other) is other
