@@ -22,7 +22,7 @@ _GTIDS = re.compile(r"^(?:-- ?)?SET\s+GLOBAL\s+gtid_slave_pos\s*=\s*'([^']*)'|^[
 _PLACE = re.compile(r"^(?:\./)?([^\s]+)\t(\d{1,18})\b")
 
 
-class Place(NamedTuple):
+class BinlogPlace(NamedTuple):
     """In a file of the server's binlog."""
 
     file: str
@@ -33,7 +33,7 @@ def backup_positions(path: Path, log: LogEngine) -> dict[str, GtidPosition]:
     """The position of a backup, by each file that says it. Raises ConfigurationError: there is none, it cannot be read,
     or the data of InnoDB are at another one."""
     gtids: dict[str, GtidPosition] = {}
-    places: dict[str, Place] = {}
+    places: dict[str, BinlogPlace] = {}
     try:
         for name, text in _texts(path):
             for said in _GTIDS.finditer(text):
@@ -41,7 +41,7 @@ def backup_positions(path: Path, log: LogEngine) -> dict[str, GtidPosition]:
                 if gtids.setdefault(name, position) != position:
                     raise ConfigurationError(f"{path}: {name} says [{gtids[name]}] and [{position}]")
             if (found := _PLACE.search(text)) is not None:
-                places[name] = Place(found[1], int(found[2]))
+                places[name] = BinlogPlace(found[1], int(found[2]))
     except (OSError, GtidError) as error:
         raise ConfigurationError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     if not gtids:
@@ -70,8 +70,8 @@ def _texts(path: Path) -> Iterator[tuple[str, str]]:
         yield one.name, "\n".join(part.decode("utf-8", "replace") for part in parts)
 
 
-def _are_same(log: LogEngine, gtids: dict[str, GtidPosition], of_data: Place, recorded: Place) -> bool:
-    """Whether data lack nothing of what was recorded, and have no more. Only a log with the files of that server tells
+def _are_same(log: LogEngine, gtids: dict[str, GtidPosition], of_data: BinlogPlace, recorded: BinlogPlace) -> bool:
+    """Whether data lack nothing of what was recorded, and have no more. Only a log with the files of that server says
     what came between: a transaction of an engine like InnoDB has an XID."""
     if of_data == recorded:
         return True
