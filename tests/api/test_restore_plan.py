@@ -69,8 +69,8 @@ def test_sources_must_agree_about_where_the_server_is(facts, backup, expected):
 @pytest.mark.parametrize(
     ("facts", "problem"),
     [
-        ({"version": "8.4.3"}, "it is 8.4.3: expected MariaDB 10.2 or later"),
-        ({"version": "10.1.48-MariaDB"}, "expected MariaDB 10.2"),
+        ({"version": "8.4.3"}, "it is 8.4.3: expected MariaDB with GTIDs, as 10.2 or later"),
+        ({"version": "5.5.68-MariaDB"}, "expected MariaDB with GTIDs"),
         ({"primaries": ("db1:3306",)}, "it is a replica of db1:3306: STOP ALL SLAVES there first"),
         ({"skipped_errors": "1062"}, "start it without slave_skip_errors=1062"),
         (

@@ -11,9 +11,7 @@ from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.logs.log.locating import found_group
 from ibbmaster.logs.log.time_search import is_time, parse_time, shown_time, time_start
 from ibbmaster.replication.dump.start import is_logged
-from ibbmaster.versions import version_number
-
-OLDEST_VERSION = 100_200
+from ibbmaster.versions import Difference, version_number
 
 
 class TargetFacts(NamedTuple):
@@ -71,8 +69,8 @@ def end_of(log: LogEngine, until: str, *, before: bool) -> tuple[GtidPosition, t
 
 def expect_usable(target: str, facts: TargetFacts, state: GtidState) -> None:
     """Raises RestoreError: nothing can be restored into this server."""
-    if "MariaDB" not in facts.version or version_number(facts.version) < OLDEST_VERSION:
-        raise RestoreError(f"{target}: it is {facts.version}: expected MariaDB 10.2 or later")
+    if "MariaDB" not in facts.version or not Difference.KNOWS_GTIDS.holds(version_number(facts.version)):
+        raise RestoreError(f"{target}: it is {facts.version}: expected MariaDB with GTIDs, as 10.2 or later")
     if facts.primaries:
         follows = " and ".join(facts.primaries)
         raise RestoreError(f"{target}: it is a replica of {follows}: STOP ALL SLAVES there first, if that is meant")
