@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     allow_open_files(args.max_connections)
     with watching(args) as watched, open_log(args, is_played=is_played) as opened:
 
-        def tell(primary: RunningPrimary) -> None:
+        def begun(primary: RunningPrimary) -> None:
             if watched is not None:
                 watched.source = primary.figures
             announce(primary, as_json=args.json)
@@ -75,9 +75,9 @@ def run(args: argparse.Namespace) -> int:
         if is_played:
             from .replay import play
 
-            trio.run(play, opened, options, args, tell, lambda: read_options(read_again(args)))
+            trio.run(play, opened, options, args, begun, lambda: read_options(read_again(args)))
         else:
-            serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=StatusCall(tell))
+            serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=StatusCall(begun))
             trio.run(functools.partial(serve, read_again=lambda: read_options(read_again(args))))
     log.info("stopped")
     return 0

@@ -1,4 +1,4 @@
-"""What a service tells systemd: that it is ready, alive, or ending. Source: systemd, sd_notify(3)."""
+"""What a service says to systemd: it is ready, alive, or ending. Source: systemd, sd_notify(3)."""
 
 import contextlib
 import os
@@ -13,5 +13,5 @@ def notify(text: str) -> None:
     if not place:
         return
     abstract = place.startswith("@")
-    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
-        told.sendto(text.encode(), "\0" + place[1:] if abstract else place)
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(text.encode(), "\0" + place[1:] if abstract else place)

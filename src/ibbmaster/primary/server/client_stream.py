@@ -34,7 +34,7 @@ class Traffic(NamedTuple):
 
 
 def traffic_of(socket: trio.socket.SocketType | None) -> Traffic | None:
-    """None: it is closed, or the kernel does not tell. Source: Linux, tcp.h, struct tcp_info."""
+    """None: it is closed, or the kernel does not say. Source: Linux, tcp.h, struct tcp_info."""
     try:
         if socket is None or len(info := socket.getsockopt(IPPROTO_TCP, TCP_INFO, TCP_INFO_SIZE)) < TCP_INFO_SIZE:
             return None

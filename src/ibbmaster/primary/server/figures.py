@@ -1,4 +1,4 @@
-"""The figures of a running primary, which SHOW GLOBAL STATUS, SHOW PROCESSLIST, the log and /metrics tell. Table:
+"""The figures of a running primary, which SHOW GLOBAL STATUS, SHOW PROCESSLIST, the log and /metrics report. Table:
 `figures`. A dump counts nothing for them: what the kernel has confirmed of its connection, and where it is, is read
 here from time to time.
 """
@@ -194,7 +194,7 @@ class Figures:
         if self.store is not None and (failure := self.store.status().failure) is not None:
             yield f"nothing can be written any more: {failure}"
 
-    # Telling -----------------------------------------------------------------------------------
+    # Reporting ---------------------------------------------------------------------------------
 
     def figures(self) -> Iterator[Figure]:
         """All of now. May read the disk."""

@@ -153,7 +153,7 @@ async def _serve(stream: trio.SocketStream, watched: Watched, places: trio.Semap
     except (trio.BrokenResourceError, trio.ClosedResourceError, h11.LocalProtocolError):
         pass  # it has left
     except Exception:
-        log.exception("figures could not be told")
+        log.exception("figures could not be sent")
     finally:
         places.release()
         await trio.aclose_forcefully(stream)

@@ -158,7 +158,7 @@ class Primary:
 
     async def _watch(self) -> None:
         """Measure the dumps from time to time. One that keeps a file from being removed is named, and ended in time."""
-        told: set[int] = set()
+        named: set[int] = set()
         limit_s = math.inf if self.options.hold_s is None else self.options.hold_s
         limiter = trio.CapacityLimiter(1)  # its own: other work in threads does not delay it
         while True:
@@ -170,12 +170,12 @@ class Primary:
                 dump = self.figures.dumps.get(session.connection_id)
                 if dump is None:
                     continue
-                if session.connection_id not in told:
+                if session.connection_id not in named:
                     log.warning("%s (server id %d): %s", session, dump.server_id, dump)
                 if dump.held_s >= limit_s:
                     log.warning("%s (server id %d) is ended, so that the file can be removed", session, dump.server_id)
                     session.end_dump(EndReason.HOLDS_FILE)
-            told = {session.connection_id for session in holding}
+            named = {session.connection_id for session in holding}
             await trio.sleep(max(WATCH_S, LOOK_SHARE * self.figures.looked_s))
 
     async def _heed_signals(
