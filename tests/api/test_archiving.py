@@ -1,9 +1,11 @@
 """A log that is archived while it is written, by the front door."""
 
+import time
+
 import pytest
 
 import ibbmaster
-from ibbmaster.api.archiving import archived, join_archive
+from ibbmaster.api.archiving import archive_figures, archived, join_archive
 from ibbmaster.errors import ConfigurationError, PositionError
 from tests.built_logs import CLASSIC
 
@@ -33,6 +35,16 @@ def test_what_is_written_meanwhile_is_archived_at_the_end_and_served_once_it_is_
             with ibbmaster.follow(source, tmp_path / "copy", start="", until_end=True, tls="off") as copy:
                 copy.wait()
                 assert gtids(copy.log) == [1, 2, 3]
+
+
+def test_an_archive_is_measured_by_what_it_could_bring_back(tmp_path):
+    with ibbmaster.create(tmp_path / "log") as log, archived(log.store, tmp_path / "to") as archiver:
+        began = int(time.time())
+        append(log, 1, 2)
+        archiver.stop()
+        figures = {figure.name: figure.value for figure in archive_figures(archiver)}
+    assert figures.pop("ibbmaster_archive_last_recoverable_timestamp_seconds") >= began
+    assert figures == {"ibbmaster_archive_groups_total": 2, "ibbmaster_archive_failed": 0}
 
 
 def test_an_archive_of_another_log_is_refused_before_anything_is_written(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.logs.archive.archived import archive_at
@@ -15,6 +16,9 @@ from ibbmaster.storage.disk.place import place
 from ibbmaster.storage.disk.whole_objects import objects_at
 from .log import Log
 from .log_path import PathLike
+
+if TYPE_CHECKING:
+    from ibbmaster.primary.server.figures import Figure
 
 STOP_S = 30.0  # at the end, for what is not archived yet
 DEFAULT_PROFILE = "classic-11.8"
@@ -37,6 +41,16 @@ def archived(store: LogEngine, url: PathLike, *, is_origin: bool = True) -> Iter
         yield archiver
     finally:
         archiver.stop(STOP_S)
+
+
+def archive_figures(archiver: Archiver) -> Iterator[Figure]:
+    """For /metrics and SHOW GLOBAL STATUS."""
+    from ibbmaster.primary.server.figures import Figure
+
+    yield Figure("ibbmaster_archive_groups_total", archiver.groups)
+    yield Figure("ibbmaster_archive_failed", int(archiver.problem is not None))
+    if (time := archiver.last_recoverable_time) is not None:
+        yield Figure("ibbmaster_archive_last_recoverable_timestamp_seconds", time)
 
 
 def join_archive(log: Log, url: PathLike) -> None:

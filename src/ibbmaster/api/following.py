@@ -36,6 +36,7 @@ from .stores import Size, WritingOptions, new_store
 if TYPE_CHECKING:
     import trio
 
+    from ibbmaster.logs.archive.archiver import Archiver
     from ibbmaster.primary.server.figures import Figure
     from .writing import WritableLog
 
@@ -133,13 +134,14 @@ class Followed:
         self._path = path
         self._store = store
         self._archive = archive
+        self._archiver: Archiver | None = None
         with ExitStack() as stack:
             stack.callback(store.close)
             stack.enter_context(Background(store))
             if archive is not None:
                 from .archiving import archived
 
-                stack.enter_context(archived(store, archive, is_origin=False))
+                self._archiver = stack.enter_context(archived(store, archive, is_origin=False))
             self._stack = stack.pop_all()
         self._follower = follower
         self._problem: BaseException | None = None
@@ -193,6 +195,10 @@ class Followed:
         yield Figure("ibbmaster_follow_groups_total", status.groups)
         yield Figure("ibbmaster_follow_connections_total", status.connections)
         yield Figure("ibbmaster_follow_held_back", int(status.is_held_back))
+        if self._archiver is not None:
+            from .archiving import archive_figures
+
+            yield from archive_figures(self._archiver)
 
     def problems(self) -> list[str]:
         """Why it does not follow now."""

@@ -154,9 +154,10 @@ def _own_log(args: argparse.Namespace, options: WritingOptions) -> Iterator[Log]
     with contextlib.ExitStack() as stack:
         opened = stack.enter_context(ibbmaster.create(args.directory, exist_ok=True, **options))
         if args.archive is not None:
-            from ibbmaster.api.archiving import archived, join_archive
+            from ibbmaster.api.archiving import archive_figures, archived, join_archive
 
-            stack.enter_context(archived(opened.store, args.archive))
+            archiver = stack.enter_context(archived(opened.store, args.archive))
+            opened.more_figures.append(functools.partial(archive_figures, archiver))
             join_archive(opened, args.archive)
         yield opened
 

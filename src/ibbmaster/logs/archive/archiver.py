@@ -88,6 +88,15 @@ class Archiver:
         """The state at the end of the archive, which was opened."""
         return GtidState.parse(self._keeper.head.end)
 
+    @property
+    def last_recoverable_time(self) -> int | None:
+        """Up to when all is in the archive, in seconds since 1970; None: it is empty, or could not be opened yet."""
+        head = self._keeper.known
+        if head is None:
+            return None
+        times = (head.checked_at, None if head.last is None else head.last.last_time)
+        return max((time for time in times if time is not None), default=None)
+
     def start(self) -> None:
         """Run in a thread. Raises at once what another attempt would not change."""
         try:

@@ -65,6 +65,11 @@ class ArchiveKeeper:
         self._sealed: set[str] = set()
 
     @property
+    def known(self) -> Head | None:
+        """None before it is opened."""
+        return None if self._known is None else self._known[0]
+
+    @property
     def head(self) -> Head:
         assert self._known is not None
         return self._known[0]
