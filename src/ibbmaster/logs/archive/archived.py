@@ -253,8 +253,10 @@ class ArchivedFiles(FollowedFiles):
         return self.look().first
 
     def look(self, *, only_cached: bool = False) -> Picture[ClassicFile]:
+        if only_cached:
+            return self.picture
         with self._lock:
-            if not only_cached and time.monotonic() - self._looked_at >= LOOK_S:
+            if time.monotonic() - self._looked_at >= LOOK_S:
                 self.store.look()
                 self._looked_at = time.monotonic()
                 if self._seen_head != self.store.head:
