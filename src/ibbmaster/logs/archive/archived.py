@@ -246,7 +246,7 @@ class ArchivedFiles(FollowedFiles):
         return [self.store.file(self.store.head.last.number)]
 
     def _hold(self, file: ClassicFile) -> HeldFile:
-        return cast(HeldFile, None)  # nobody changes a segment, and the manifest says what follows it
+        return cast(HeldFile, None)  # a segment never changes, and the manifest says what follows it
 
     @property
     def first(self) -> ClassicFile:

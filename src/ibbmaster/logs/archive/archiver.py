@@ -5,7 +5,7 @@ the only position there is: whatever ends, the next run goes on from it.
 
 Invariants:
 - Files with groups that are not archived are not purged (test_what_is_not_archived_is_not_purged).
-- A store that fails holds up nobody (test_a_dead_store_holds_no_append_up_and_is_named_once)."""
+- A store that fails holds up no writer and no reader (test_a_dead_store_holds_no_append_up_and_is_named_once)."""
 
 from __future__ import annotations
 
