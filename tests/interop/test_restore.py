@@ -175,7 +175,7 @@ def test_each_gtid_and_second_is_restored_exactly(
 
 def back_up(version: str, server: Replica, to: Path, *options: str) -> None:
     """By mariadb-backup, ready for use."""
-    program = tool_command(version, "mariadb-backup")
+    program = tool_command(version, "mariadb-backup", "--skip-ssl")
     run_program([*program, "--backup", f"--socket={server.socket}", "--user=root", f"--target-dir={to}", *options])
     run_program([*program, "--prepare", f"--target-dir={to}"])
 
@@ -226,12 +226,14 @@ def test_a_dump_under_load_goes_on_where_it_says_it_ended(new_server, new_replic
     with history.growing():
         history.wait_for(30)
         made = ["--master-data=2", "--gtid", "--single-transaction", "--databases", "shop", f"--result-file={dump}"]
-        run_program(tool_command(version, "mariadb-dump", f"--socket={history.server.socket}", "-uroot", *made))
+        run_program(
+            tool_command(version, "mariadb-dump", "--skip-ssl", f"--socket={history.server.socket}", "-uroot", *made)
+        )
         history.wait_for(60)
     log = history.server.data / "binlog.index"
     until = history.server.sql("SELECT @@gtid_binlog_pos")[0][0]
     target = new_replica(version, *STRICT, "--log-bin=own", "--log-slave-updates")
-    client = tool_command(version, "mariadb", f"--socket={target.socket}", "-uroot")
+    client = tool_command(version, "mariadb", "--skip-ssl", f"--socket={target.socket}", "-uroot")
     run_program(client, input=dump.read_text())
     asked = ("--until", until, "--backup", str(dump))
     assert "RESET MASTER there, if this is of loading a backup" in restore(log, target, *asked, code=2)["problem"]
