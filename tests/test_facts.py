@@ -7,7 +7,7 @@ from ibbmaster.facts import rows_of
 SOURCE = Path(__file__).parents[1] / "src"
 TABLES = sorted(SOURCE.rglob("*.tsv"))
 #: What this project gives, and no server.
-OURS = {"commands", "gone", "grades", "landmarks", "options", "serving_options", "shape"}
+OURS = {"commands", "figures", "gone", "grades", "landmarks", "options", "serving_options", "shape"}
 OURS |= {"action_bounds", "profiles", "remote_file_systems", "small_server", "statements", "types"}
 #: So many make a row one of its kind.
 OF_MORE_CELLS = {
