@@ -110,8 +110,8 @@ def test_a_bucket_that_is_missing_is_named(url, run):
 def test_a_store_that_refuses_access_says_so(url, run, running_object_store, monkeypatch):
     running_object_store.fault = lambda request: 403
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", base64.b64encode(bytes(64)).decode())
-    for command in (("cat", url), ("backup", PAGED, "--to", url)):
-        assert run(*command) == (2, "", f"ibbmaster: {url}: {REFUSED}\n")
+    assert run("cat", url) == (2, "", f"ibbmaster: {url}/archive.json: {REFUSED}\n")  # it may be an archive
+    assert run("backup", PAGED, "--to", url) == (2, "", f"ibbmaster: {url}: {REFUSED}\n")
 
 
 @pytest.mark.one_of("url")

@@ -20,6 +20,7 @@ from tests.tap import LOGS, ask, ask_for_dump, connect, framed, listen_in, servi
 
 LOGGED = ["engine", "classic"]
 EOF_PACKET = b"\xfe\x00\x00\x02\x00"
+EOF_OF_SESSION = b"\xfe\x00\x00\x00\x00"  # whose client has turned AUTOCOMMIT off
 TYPES = {
     "opening rotate": EventType.ROTATE,
     "opening format description": EventType.FORMAT_DESCRIPTION,
@@ -152,11 +153,11 @@ ENDINGS = {  # what is asked for, what is the last packet, and how the connectio
     "cut": ({"action": "cut", "by": "end"}, [], "end"),
     "reset": ({"action": "cut", "by": "reset"}, [], "reset"),
     "silence": ({"action": "cut", "by": "silence"}, [], "silence"),
-    "restart": ({"action": "restart"}, [EOF_PACKET], "end"),
+    "restart": ({"action": "restart"}, [EOF_OF_SESSION], "end"),
     "error": ({"action": "error", "text": "as the test says"}, [AS_ASKED], "end"),
     "eof": ({"action": "eof"}, [EOF_PACKET], "end"),
     "kill": ({"action": "kill", "query": False}, [], "end"),
-    "kill query": ({"action": "kill", "query": True}, [EOF_PACKET], "end"),
+    "kill query": ({"action": "kill", "query": True}, [EOF_OF_SESSION], "end"),
 }
 
 

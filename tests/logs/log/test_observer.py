@@ -17,7 +17,7 @@ import pytest
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel import loading
-from ibbmaster.logs.classic import engine as classic_engine
+from ibbmaster.logs.classic import framing as classic_framing
 from ibbmaster.logs.classic.engine import ClassicBinlog
 from ibbmaster.logs.log import end_check
 from ibbmaster.logs.player.repeated_log import RepeatedLog
@@ -261,7 +261,7 @@ def smallest(make, seed, numbers):
 @pytest.mark.parametrize("has_kernels", [True, False], ids=["kernels", "reference"])
 @pytest.mark.parametrize("make", [ClassicServer, IbbServer], ids=["traditional", "ibb"])
 def test_whatever_others_write_every_answer_is_that_of_a_fresh_look(make, has_kernels, monkeypatch, pytestconfig):
-    for module in (shared, classic_engine):
+    for module in (shared, classic_framing):
         monkeypatch.setattr(module, "kernels", loading.load if has_kernels else lambda: None)
     steps = pytestconfig.getoption("--foreign-steps") // 4
     first = random.randrange(2**32) if pytestconfig.getoption("--seed") == "new" else pytestconfig.getoption("--seed")

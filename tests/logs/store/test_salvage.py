@@ -9,6 +9,7 @@ import pytest
 from ibbmaster.commands.cli.main import main
 from ibbmaster.errors import DamageError, StoreError
 from ibbmaster.gtid import GtidState
+from ibbmaster.logs.log.purge import PurgeRequest
 from ibbmaster.logs.store.redo_names import SEGMENT_NAMES
 from ibbmaster.logs.store.salvage import salvage
 from ibbmaster.logs.store.writer import BinlogWriter
@@ -94,6 +95,18 @@ def test_a_sound_log_comes_out_as_it_was(files):
         expected = groups_behind(store)
         assert (groups_in(target), report.gtid_state) == (expected, store.state())
     assert (report.group_count, report.losses, report.duplicates) == (len(expected), [], 0)
+
+
+def test_a_redo_log_that_still_cuts_and_changes_a_purged_file_is_applied():
+    disk = MemoryDisk()
+    store = new_store(disk, SMALL_FILES)
+    feed(store, range(1, 5), 3300)
+    store.flush()
+    feed(store, range(5, 9), 3300)
+    store.purge(PurgeRequest(to_file_no=1))
+    feed(store, range(9, 12), 3300)
+    target, _, report = salvaged(snapshot(disk))
+    assert (numbers(target)[-7:], report.losses) == (list(range(5, 12)), [])
 
 
 def test_the_same_groups_written_over_those_of_the_redo_log_come_out_once():

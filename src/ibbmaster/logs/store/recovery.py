@@ -103,7 +103,8 @@ class _Replay:
                     self._remove_before(item.first_file_no)
         self._finish_page()
         for file_no in sorted(self._touched | self._cuts.keys()):
-            self._finish_file(file_no)
+            if format_file_name(file_no) in self._names or not self._is_alone:  # what was cut may have been purged
+                self._finish_file(file_no)
 
     def _remove_before(self, first_file_no: int | None) -> None:
         """Finish a purge; or a reset, as the redo log has every file since then."""
@@ -112,6 +113,8 @@ class _Replay:
             if file_no is not None and (first_file_no is None or file_no < first_file_no):
                 self._disk.unlink(name)
                 self._names.discard(name)
+                self._touched.discard(file_no)
+                self._cuts.pop(file_no, None)
         self._disk.sync_dir()
 
     def _change(self, lsn: int, change: PageChange) -> None:
