@@ -155,7 +155,7 @@ class SegmentStore:
         fetched: Future[None] = Future()
 
         def fetch() -> None:
-            with contextlib.suppress(IbbMasterError):  # who reads it meets the error
+            with contextlib.suppress(IbbMasterError):  # the reader hears of it
                 for file in wanted:
                     file.open().close()
             fetched.set_result(None)

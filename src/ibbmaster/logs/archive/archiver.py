@@ -90,12 +90,9 @@ class Archiver:
 
     @property
     def last_recoverable_time(self) -> int | None:
-        """Up to when all is in the archive, in seconds since 1970; None: it is empty, or could not be opened yet."""
+        """As `Head` has it; None also if the archive could not be opened yet."""
         head = self._keeper.known
-        if head is None:
-            return None
-        times = (head.checked_at, None if head.last is None else head.last.last_time)
-        return max((time for time in times if time is not None), default=None)
+        return None if head is None else head.last_recoverable_time
 
     def start(self) -> None:
         """Run in a thread. Raises at once what another attempt would not change."""

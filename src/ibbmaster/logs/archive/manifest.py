@@ -85,6 +85,12 @@ class Head:
         return self.begin if self.last is None else self.last.after
 
     @property
+    def last_recoverable_time(self) -> int | None:
+        """Up to when all is in the archive, in seconds since 1970; None: it is empty."""
+        times = (self.checked_at, None if self.last is None else self.last.last_time)
+        return max((time for time in times if time is not None), default=None)
+
+    @property
     def next_number(self) -> int:
         return 1 if self.last is None else self.last.number + 1
 

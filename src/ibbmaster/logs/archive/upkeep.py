@@ -34,7 +34,6 @@ def summary(objects: WholeObjects) -> ArchiveSummary:
     """Raises StoreError: there is no archive, or its manifest cannot be read."""
     head, _ = expect_head(objects)
     kept = list(all_segments(objects, head))
-    last_time = kept[-1].last_time if kept else None
     return ArchiveSummary(
         segments=len(kept),
         groups=sum(one.groups for one in kept),
@@ -42,8 +41,8 @@ def summary(objects: WholeObjects) -> ArchiveSummary:
         before=kept[0].before if kept else head.begin,
         after=head.end,
         first_time=kept[0].first_time if kept else None,
-        last_time=last_time,
-        last_recoverable_time=max((time for time in (last_time, head.checked_at) if time is not None), default=None),
+        last_time=kept[-1].last_time if kept else None,
+        last_recoverable_time=head.last_recoverable_time,
     )
 
 

@@ -71,7 +71,7 @@ class FarEventGroups(EventGroups, Protocol):
     """Groups of files that must be fetched whole, which may take long."""
 
     def fetch_ahead(self) -> Future[None] | None:
-        """Begin to fetch what comes next, for another call to find; None: it is here. Errors are left to who reads."""
+        """Begin to fetch what comes next, for another call to find; None: it is here. A reader hears of errors."""
 
 
 @runtime_checkable
