@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ibbmaster.errors import ConfigurationError, RestoreError, SourceError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
-from ibbmaster.logs.capture.client import PrimaryAddress, code_of, connected
+from ibbmaster.logs.capture.client import DENIED, PrimaryAddress, code_of, connected
 from ibbmaster.logs.stages.engine import StagedLog
 from ibbmaster.logs.stages.filtering import GtidFilter
 from .backup_position import backup_positions
@@ -34,7 +34,6 @@ THREADS_MIN = 4
 LOOK_S = 0.25
 CONNECT_S = 15.0  # in which the server has to reach us
 TIMEOUT_S = 24 * 3600  # STOP SLAVE waits for a transaction
-DENIED = {1045, 1698}
 TABLES = (
     "EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema NOT IN "
     "('mysql', 'sys', 'information_schema', 'performance_schema'))"

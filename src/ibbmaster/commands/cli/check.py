@@ -7,20 +7,26 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import ibbmaster
 from ibbmaster.api.log import Log
 from ibbmaster.errors import IbbMasterError, SourceError, StoreError
-from ibbmaster.logs.capture.client import PrimaryAddress, code_of, connected, oldest_state, value_of
+from ibbmaster.logs.capture.client import (
+    DENIED,
+    PrimaryAddress,
+    code_of,
+    connected,
+    oldest_state,
+    semi_sync_of,
+    shown_value,
+    value_of,
+)
 from ibbmaster.logs.capture.following import logged_state
 from ibbmaster.logs.log.interface import groups_from
 from ibbmaster.storage.disk.local import RealDisk
 from .arguments import report
 from .credentials import running_primary
-
-if TYPE_CHECKING:
-    import pymysql
 
 FREE_MIN = 0.05  # of a disk
 
@@ -107,22 +113,13 @@ def _of_primary(primary: PrimaryAddress) -> Iterator[Finding]:
         with connected(primary) as connection:
             yield Finding("reachable", True, str(primary))
             yield Finding("login", True, primary.user)
-            cipher = _row(connection, "SHOW STATUS LIKE 'Ssl_cipher'") or "none"
+            cipher = shown_value(connection, "SHOW STATUS LIKE 'Ssl_cipher'") or "none"
             yield Finding("TLS", cipher != "none" or not primary.uses_tls, cipher)
             yield _tried("GTIDs", lambda: str(logged_state(primary, connection).position()) or "nothing is logged")
             binlog_format = value_of(connection, "binlog_format")
             text = "" if binlog_format == "ROW" else ": rows of statements are not in the log"
             yield Finding("binlog format", binlog_format == "ROW", binlog_format + text)
-            semi_sync = _row(connection, "SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'") or "unavailable"
-            yield Finding("semi-synchronous", True, semi_sync)
+            yield Finding("semi-synchronous", True, semi_sync_of(connection) or "unavailable")
         yield _tried("purged", lambda: str(oldest_state(primary)) or "nothing")
     except SourceError as error:
-        yield Finding("login" if code_of(error) in (1044, 1045, 1698) else "reachable", False, str(error))
-
-
-def _row(connection: pymysql.Connection[Any], statement: str) -> str:
-    """Its second column; empty without a row."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        row = cursor.fetchone()
-        return "" if row is None else str(row[1])
+        yield Finding("login" if code_of(error) in DENIED else "reachable", False, str(error))

@@ -98,6 +98,19 @@ def value_of(connection: pymysql.Connection[Any], variable: str) -> str:
         return "" if value is None else str(value)
 
 
+def shown_value(connection: pymysql.Connection[Any], statement: str) -> str:
+    """The second column of a SHOW that has one row; empty without a row."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        row = cursor.fetchone()
+        return "" if row is None else str(row[1])
+
+
+def semi_sync_of(connection: pymysql.Connection[Any]) -> str:
+    """ON or OFF; empty: the primary has no semi-synchronous replication."""
+    return shown_value(connection, "SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'")
+
+
 def oldest_position(primary: PrimaryAddress) -> GtidPosition:
     """As `oldest_state`, and as a position."""
     return oldest_state(primary).position()
@@ -206,6 +219,9 @@ def connected(primary: PrimaryAddress, *, timeout_s: int = TIMEOUT_S) -> Iterato
     except (pymysql.Error, OSError, RemoteProtocolError) as error:
         text = str(error.args[1]) if len(error.args) > 1 else str(error)
         raise SourceError(f"{primary}: {text}") from error
+
+
+DENIED = frozenset({1044, 1045, 1698})  # errors of a login
 
 
 def code_of(error: SourceError) -> int:

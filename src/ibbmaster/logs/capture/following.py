@@ -22,6 +22,7 @@ from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.wire.packet import frame_packets
 from .byte_pipe import BytePipe
 from .client import (
+    DENIED,
     SEMI_SYNC_MAGIC,
     TIMEOUT_S,
     PrimaryAddress,
@@ -30,6 +31,7 @@ from .client import (
     connected,
     oldest_state,
     receive,
+    semi_sync_of,
     stream_of,
     value_of,
 )
@@ -45,7 +47,7 @@ HEARTBEAT_S = 1
 IF_PURGED = " A new directory with `--start oldest` begins with what is left; nothing between is there any more"
 RETRY_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # between rounds through all primaries
 UNKNOWN_VARIABLE = 1193
-REFUSALS = {1044, 1045, 1130, 1227, 1236, 1698}  # errors of a primary that another attempt does not change
+REFUSALS = DENIED | {1130, 1227, 1236}  # errors of a primary that another attempt does not change
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,15 +225,13 @@ class PrimaryFollower:
         return is_reached
 
     def _begin_semi_sync(self, primary: PrimaryAddress, connection: pymysql.Connection[Any]) -> bool:
-        with connection.cursor() as cursor:
-            cursor.execute("SHOW VARIABLES LIKE 'rpl_semi_sync_master_enabled'")
-            found = cursor.fetchone()
-            if found is None or found[1] != "ON":
-                log.warning("%s: semi-synchronous replication is off there: no commit waits for this log", primary)
-            if found is None:
-                return False
-            cursor.execute("SET @rpl_semi_sync_slave=1")
-            return True
+        found = semi_sync_of(connection)
+        if found != "ON":
+            log.warning("%s: semi-synchronous replication is off there: no commit waits for this log", primary)
+        if found:
+            with connection.cursor() as cursor:
+                cursor.execute("SET @rpl_semi_sync_slave=1")
+        return bool(found)
 
     def _transfer(self, connection: pymysql.Connection[Any], dump: dict[str, bool]) -> bool:
         """Receive bytes, and store their groups in another thread; returns when all that came is stored, and whether
