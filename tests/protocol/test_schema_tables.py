@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from ibbmaster.kernel.shapes import kernel_names
-from ibbmaster.logs.log.group_folding import MAY_HOLD_DDL
+from ibbmaster.logs.log.group_content import MAY_HOLD_DDL
 from ibbmaster.logs.log.history_cache import CACHE_FILE
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.query import STATUS_ALTER_FLAGS, STATUS_COLLATIONS, STATUS_INVOKER, STATUS_TIME_ZONE

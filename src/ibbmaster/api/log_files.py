@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,11 +19,12 @@ from .log_path import log_path
 
 if TYPE_CHECKING:
     from ibbmaster.logs.classic.engine import ClassicBinlog
-    from ibbmaster.logs.log.interface import LogEngine, ReadPlan
+    from ibbmaster.logs.log.interface import LogEngine, LogFile, ReadPlan
     from ibbmaster.logs.store.redo_check import RedoReport
     from ibbmaster.storage.disk.interface import SharedDisk
     from .file_states import FileFacts
 
+BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 OnBytes = Callable[[int], object]
 
 
@@ -163,6 +164,12 @@ def opened_files(path: Path) -> Iterator[LogFiles]:
         raise one_file_refusal("verify", where)
     with closing(files_at(where)) as files:
         yield files
+
+
+def stored_bytes(path: Path, files: Iterable[LogFile]) -> int:
+    """On the disk: less than the sizes of files that were made in advance."""
+    paths = (path if path.is_file() else path / file.name for file in files)
+    return sum(one.stat().st_blocks * BLOCK_SIZE for one in paths if one.exists())
 
 
 class ClassicLogFiles:

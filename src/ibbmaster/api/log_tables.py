@@ -14,7 +14,7 @@ from ibbmaster.logs.stages.options import StageOptions
 from ibbmaster.logs.stages.span import LogSpan
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.tables.arrow.read_options import parse_schema_mode
-from .log_files import LogFiles
+from .log_files import LogFiles, stored_bytes
 from .seeking import Position, as_position
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ibbmaster.schema.name_case import NameCase
     from ibbmaster.tables.arrow.read_options import ReadOptions
 
-BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
 OnDoubt = Callable[[str], object]
 
 
@@ -261,9 +260,8 @@ class TabularLog:
 
     @property
     def stored_bytes(self) -> int:
-        """On the disk: less than the sizes of files that were made in advance."""
-        paths = (self.path if self.path.is_file() else self.path / file.name for file in self.files)
-        return sum(path.stat().st_blocks * BLOCK_SIZE for path in paths if path.exists())
+        """As `stored_bytes` of their files."""
+        return stored_bytes(self.path, self.files)
 
     def bring_to_files(self) -> None:
         """Write to the files what our own writer still holds."""

@@ -9,6 +9,7 @@ import enum
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ibbmaster.errors import EventError
 from ibbmaster.replication.event.column_types.floating import Floating
@@ -22,9 +23,10 @@ from ibbmaster.replication.event.rows.column import Column, TableSchema, ValueKi
 from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
 from ibbmaster.schema.names import column_of, key_numbers
-from ibbmaster.schema.reading import with_new_names
 from .expr.column_casts import Convert, cast_of, converted
-from .expr.formulas import Evaluate, NotSimpleError, constant, formula
+
+if TYPE_CHECKING:
+    from .expr.formulas import Evaluate
 
 
 def keeps_values(old: SqlType, new: SqlType) -> bool:
@@ -73,6 +75,8 @@ class ColumnOrigin:
         return value if self.convert is None else converted(self.convert, value)
 
     def computed(self, values: Mapping[str, Value]) -> Value:
+        from .expr.formulas import NotSimpleError
+
         assert self.compute is not None
         if any(value is ABSENT or isinstance(value, RawValue) for value in values.values()):
             return ABSENT
@@ -197,6 +201,8 @@ def _generated(
     columns: Mapping[str, Column],
     own: Mapping[str, ColumnOrigin],
 ) -> ColumnOrigin:
+    from .expr.formulas import NotSimpleError, formula
+
     try:
         names, compute = formula(expression, columns, column)
     except NotSimpleError:
@@ -207,6 +213,8 @@ def _generated(
 def added(known: TableColumn, column: Column) -> ColumnOrigin:
     if known.first_value is None:
         return ColumnOrigin(is_unknown=True)
+    from .expr.formulas import NotSimpleError, constant
+
     try:
         return ColumnOrigin(fill=_filled_up(constant(known.first_value, column), known.filled_size))
     except NotSimpleError:
@@ -294,4 +302,6 @@ def changed_columns(old: TableVersion, new: TableVersion) -> set[int]:
 
 
 def by_ids(column: TableColumn, table: TableVersion) -> str:
+    from ibbmaster.schema.reading import with_new_names
+
     return with_new_names(column.expression or "", {one.name.lower(): f"#{one.id}" for one in table.columns})

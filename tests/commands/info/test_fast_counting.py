@@ -29,7 +29,7 @@ def _kernels():
 def counted(monkeypatch, path, *, by_kernels):
     monkeypatch.setattr(log_info, "do_pay", lambda size: by_kernels)
     with ibbmaster.open(path) as log:
-        return statistics_facts(summarize(log))
+        return statistics_facts(summarize(log.engine, log.stored_bytes))
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -20,7 +20,7 @@ AROUND_GROUPS = {"FORMAT_DESCRIPTION", "GTID_LIST", "BINLOG_CHECKPOINT", "ROTATE
 
 def info(path, file_no=None, **options):
     with ibbmaster.open(path) as log:
-        return log_info(log, file_no, **options)
+        return log_info(log.path, log.engine, log.stored, file_no, **options)
 
 
 @pytest.mark.parametrize("name", ["10.11/domains", "11.8/ddl-trx-xa", "11.8/statement-compressed-none"])

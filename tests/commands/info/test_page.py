@@ -14,7 +14,7 @@ HOSTILE = "<script>document.title='x'</script><img src=x onerror=alert(1)>\"'&\x
 
 def facts_of(name, position=None):
     with ibbmaster.open(FIXTURES / name) as log:
-        facts = log_info(log)
+        facts = log_info(log.path, log.engine, log.stored)
         if position is not None:
             facts["seek"] = seek_facts(log.seek(position))
     return facts
@@ -91,7 +91,7 @@ def test_bars_are_inside_of_the_picture():
 def test_an_empty_log_is_a_page_too(tmp_path):
     ibbmaster.create(tmp_path / "log", max_file_bytes="128K", has_background=False).close()
     with ibbmaster.open(tmp_path / "log") as log:
-        assert "nothing is logged" in SeenPage(page(log_info(log))).text
+        assert "nothing is logged" in SeenPage(page(log_info(log.path, log.engine, log.stored))).text
 
 
 @needs_chromium

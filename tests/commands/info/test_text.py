@@ -11,7 +11,7 @@ FIXTURES = Path(__file__).parents[3] / "fixtures"
 
 def test_a_log_in_lines():
     with ibbmaster.open(FIXTURES / "classic/10.11/domains") as log:
-        facts = log_info(log)
+        facts = log_info(log.path, log.engine, log.stored)
     lines = list(text_lines(facts))
 
     assert lines[1].startswith("155 event groups, 745 events, 37.7 KiB of events; GTID position [0-2-27,")
@@ -22,7 +22,7 @@ def test_a_log_in_lines():
 
 def test_control_characters_are_shown_as_numbers():
     with ibbmaster.open(FIXTURES / "ibb/domains") as log:
-        facts = log_info(log)
+        facts = log_info(log.path, log.engine, log.stored)
     facts["tables"][0]["table"] = "d.\x1b[31mred\udcff\u202e"
     facts["path"] = "a\nb"
     text = "\n".join(text_lines(facts))

@@ -17,8 +17,7 @@ from ibbmaster.commands.info.log_info import summarize
 from ibbmaster.commands.info.text import size_text
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid
-from ibbmaster.logs.log.group_content import group_events, query_texts, table_name
-from ibbmaster.logs.log.group_folding import QUERIES
+from ibbmaster.logs.log.group_content import QUERIES, group_events, query_texts, table_name
 from ibbmaster.logs.log.locating import found_group
 from ibbmaster.replication.event.group import is_ending_query
 from ibbmaster.replication.event.header import TYPE_OFFSET, decode_event_header
@@ -94,7 +93,8 @@ def _preview(log: ibbmaster.Log, plan: RestorePlan) -> dict[str, Any]:
     found: dict[str, Any] = {"transactions": 0, "bytes": 0, "seconds": 0, "last": None}
     found["next"] = None if following is None else _group(log, following.gtid)
     if plan.start != plan.end:
-        sums = summarize(log.through(after=str(plan.start) or None, until=str(plan.end)))
+        part = log.through(after=str(plan.start) or None, until=str(plan.end))
+        sums = summarize(part.engine, part.stored_bytes)
         assert sums.last is not None
         seconds = round(max(sums.groups / GROUPS_A_SECOND, sums.size / BYTES_A_SECOND))
         found |= {

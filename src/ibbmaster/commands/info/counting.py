@@ -1,19 +1,21 @@
 """Counts the content of a log, group by group; the reference of `ibbmaster.commands.info.fast_counting`."""
 
+from __future__ import annotations
+
 import contextlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ibbmaster.errors import EventError
-from ibbmaster.logs.log.group_content import group_events
-from ibbmaster.logs.log.group_folding import MAY_HOLD_DDL, QUERIES
+from ibbmaster.logs.log.group_content import MAY_HOLD_DDL, QUERIES, group_events
 from ibbmaster.logs.log.large_rows import large_rows
 from ibbmaster.replication.event.column_types.registry import kind_of
 from ibbmaster.replication.event.format_description import decode_format_description
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, TYPE_OFFSET, decode_event_header
-from ibbmaster.replication.event.rows.changes import KINDS, rows_of
+from ibbmaster.replication.event.rows.changes import KINDS, rows_of, spans_of
 from ibbmaster.replication.event.rows.column import TableSchema
 from ibbmaster.replication.event.rows.large import LargeRows
 from ibbmaster.replication.event.rows.table_schema import decode_table_schema
@@ -21,19 +23,11 @@ from ibbmaster.replication.event.statement.logged import decode_statement
 from ibbmaster.replication.event.table_map import decode_rows_header
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.rows.walk import walk
-from ibbmaster.schema.clause import (
-    CreateDatabase,
-    DdlStatement,
-    DropTables,
-    NameProgram,
-    NotUnderstoodError,
-    RemoveDatabase,
-    RenameTables,
-)
-from ibbmaster.schema.ddl import parse_ddl
-from ibbmaster.sqltext.table_name import TableName
-from ibbmaster.tables.fold.stored import spans_of
 from .statistics import GROUP_TABLES_MAX, ChangeSum, GroupSum, LogStatistics
+
+if TYPE_CHECKING:
+    from ibbmaster.schema.clause import DdlStatement
+    from ibbmaster.sqltext.table_name import TableName
 
 TABLES_KEPT = 10_000  # by the bytes of their TABLE_MAP events
 NOT_OF_TABLES = "(no table)"  # DDL of databases, programs and accounts
@@ -180,6 +174,9 @@ def take_start(statistics: LogStatistics, group: EventGroup) -> None:
 
 def take_statement(statistics: LogStatistics, event: bytes) -> None:
     """Of a group that may hold DDL. Raises EventError: the event is damaged."""
+    from ibbmaster.schema.clause import NotUnderstoodError
+    from ibbmaster.schema.ddl import parse_ddl
+
     statement = decode_statement(event)
     if not statement.has_effect:
         return
@@ -196,6 +193,8 @@ def take_statement(statistics: LogStatistics, event: bytes) -> None:
 
 
 def tables_of(found: DdlStatement) -> Iterator[TableName]:
+    from ibbmaster.schema.clause import CreateDatabase, DropTables, NameProgram, RemoveDatabase, RenameTables
+
     match found:
         case DropTables():
             yield from found.tables

@@ -22,8 +22,7 @@ from ibbmaster.kernel.fields import (
     RowField,
     VariantColumn,
 )
-from ibbmaster.logs.log.group_content import UNPLACED, RowReader, TableDecoder, table_name
-from ibbmaster.logs.log.group_folding import MAY_HOLD_DDL, QUERIES
+from ibbmaster.logs.log.group_content import MAY_HOLD_DDL, QUERIES, UNPLACED, RowReader, TableDecoder, table_name
 from ibbmaster.logs.log.large_rows import large_rows
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET

@@ -1,13 +1,14 @@
 """The answer of `ibbmaster info` as numbers and texts. The fields: docs/info.md."""
 
 from collections.abc import Callable
+from pathlib import Path
 
-from ibbmaster.api.log import Log
+from ibbmaster.api.log_files import LogFiles, stored_bytes
 from ibbmaster.errors import StoreError
 from ibbmaster.gtid import Gtid
 from ibbmaster.kernel.loading import do_pay, has_numpy, load
 from ibbmaster.logs.log.directory import kernel_source
-from ibbmaster.logs.log.interface import GroupSource
+from ibbmaster.logs.log.interface import GroupSource, LogEngine
 from ibbmaster.logs.log.log_range import LogRange
 from ibbmaster.position import LOG_START
 from ibbmaster.sizes import time_text
@@ -19,38 +20,49 @@ OnBytes = Callable[[int], object]
 Facts = dict[str, object]
 
 
-def log_info(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> Facts:
-    """A log, or one of its `.ibb` files. `on_bytes` receives the bytes of further events. Raises EventError,
-    FormatError, ClassicFormatError: the log is damaged; StoreError: there is none, or it is unreadable."""
-    if not log.files:
-        raise StoreError(f"{log.path}: no binlog files (binlog-000000.ibb and so on)")
-    names = {file.name for file in log.files if file_no in (None, file.file_no)}
-    files = [facts for facts in log.stored.facts() if facts["name"] in names]
-    redo = log.stored.redo() if file_no is None else None
-    statistics = summarize(log, file_no, on_bytes=on_bytes)
+def log_info(
+    path: Path,
+    engine: LogEngine,
+    stored: LogFiles,
+    file_no: int | None = None,
+    *,
+    on_bytes: OnBytes = lambda count: None,
+) -> Facts:
+    """A log in `stored` files, or one of its `.ibb` files. `on_bytes` receives the bytes of further events. Raises
+    EventError, FormatError, ClassicFormatError: the log is damaged; StoreError: there is none, or it is unreadable."""
+    found = [file for file in engine.files() if file.size]
+    if not found:
+        raise StoreError(f"{path}: no binlog files (binlog-000000.ibb and so on)")
+    names = {file.name for file in found if file_no in (None, file.file_no)}
+    files = [facts for facts in stored.facts() if facts["name"] in names]
+    redo = stored.redo() if file_no is None else None
+    statistics = summarize(engine, stored_bytes(path, found), file_no, on_bytes=on_bytes)
+    state = engine.state()
     for facts in files:
         if "server_version" in facts:
             statistics.servers[str(facts["server_version"])] += bool(facts["server_start"])
     return {
-        "path": str(log.path),
-        "format": log.stored.format_name,
+        "path": str(path),
+        "format": stored.format_name,
         "files": files,
         "redo_log": None if redo is None else redo.as_json() | {"in_use": redo.is_in_use, "text": redo.line()},
-        "position": str(log.position),
-        "state": str(log.state),
+        "position": str(state.position()),
+        "state": str(state),
         "checksums": " and ".join(sorted({str(facts["checksums"]) for facts in files if "checksums" in facts})),
         **statistics_facts(statistics),
     }
 
 
-def summarize(log: Log, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None) -> LogStatistics:
-    """Every group, or those that end in an `.ibb` file; by kernels where that pays."""
-    kernels = load() if has_numpy() and do_pay(log.stored_bytes) else None
+def summarize(
+    engine: LogEngine, size: int, file_no: int | None = None, *, on_bytes: OnBytes = lambda count: None
+) -> LogStatistics:
+    """Every group, or those that end in an `.ibb` file; by kernels where that pays for `size` bytes."""
+    kernels = load() if has_numpy() and do_pay(size) else None
     statistics = LogStatistics()
-    with kernel_source(log.engine) as source:
+    with kernel_source(engine) as source:
         ranges = [
             one
-            for one in source.ranges(LOG_START, log.engine.end(), size=RANGE_BYTES)
+            for one in source.ranges(LOG_START, engine.end(), size=RANGE_BYTES)
             if file_no is None or one.file_no == file_no
         ]
         if kernels is None:

@@ -2,7 +2,6 @@
 
 import base64
 import json
-import re
 from collections.abc import Iterator
 from decimal import Decimal
 
@@ -12,10 +11,9 @@ from ibbmaster.replication.event.gtid_event import GtidEvent
 from ibbmaster.replication.event.rows.column import TableSchema
 from ibbmaster.replication.event.statement.logged import LoggedStatement
 from ibbmaster.sizes import time_text
+from ibbmaster.storage.codec.printable import UNSEEN
 from .content import ChangeLines, GroupContent, StatementItem
 
-# What a terminal obeys, breaks lines or turns their direction, and JSON takes as it is; and halves of letters.
-UNSEEN = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":"))
 
 

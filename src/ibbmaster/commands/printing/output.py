@@ -11,7 +11,7 @@ from typing import IO, BinaryIO
 
 from ibbmaster.errors import StoreError
 from ibbmaster.storage.codec.buffer import Buffer
-from .json_lines import UNSEEN
+from ibbmaster.storage.codec.printable import UNSEEN
 
 HELD_MAX = 64 << 20  # bytes of a group's text in memory; more is in a temporary file
 PIECE_SIZE = 1 << 20

@@ -13,7 +13,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.replication.event.rows.column import Column, TableSchema
 from ibbmaster.sqltext.quoting import quoted, quoted_name
 from ibbmaster.sqltext.table_name import TableName
-from .json_lines import UNSEEN
+from ibbmaster.storage.codec.printable import UNSEEN
 from .server_script import ServerScript
 
 UTF8MB4_GENERAL_CI = 45

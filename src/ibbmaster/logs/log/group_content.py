@@ -1,7 +1,9 @@
 """The content of a group: its events, and the changes of rows they make."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ibbmaster.errors import EventError
 from ibbmaster.position import NOWHERE, LogPosition
@@ -18,16 +20,20 @@ from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from ibbmaster.replication.event.rows.value import Reader
 from ibbmaster.replication.event.split import events_of
 from ibbmaster.replication.event.table_map import decode_table_map
+from ibbmaster.replication.event.types import EventType
 from ibbmaster.rows.walk import walk
 from ibbmaster.schema.model import SchemaPlace, TableVersion, UnknownTable
-from ibbmaster.schema.names import named, unknown_names
-from ibbmaster.schema.versions import TableState
 from ibbmaster.sqltext.table_name import TableName, parse_table_pattern
 from .event_groups import EVENT_SIZE_MAX
 from .large_rows import large_rows
 
+if TYPE_CHECKING:
+    from ibbmaster.schema.versions import TableState
+
 DECODERS_MAX = 1000  # of tables by TABLE_MAP; the oldest is dropped first
+MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
 OF_XA = int(GtidFlag.PREPARED_XA | GtidFlag.COMPLETED_XA)
+QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 QUERY_TEXT_MAX = 4096
 UNPLACED = SchemaPlace(NOWHERE, 0)
 
@@ -73,7 +79,7 @@ class TableFilter(NamedTuple):
         return not self.patterns or any(parse_table_pattern(pattern).takes(name) for pattern in self.patterns)
 
 
-FindVersion = Callable[[str, str, SchemaPlace], TableState | None]
+FindVersion: TypeAlias = "Callable[[str, str, SchemaPlace], TableState | None]"
 """The version of a table, by database and name, at a place of the log."""
 
 
@@ -105,6 +111,8 @@ class TableDecoder(RowDecoder):
         if self.schema.has_names:
             return
         if isinstance(self.version, UnknownTable):
+            from ibbmaster.schema.names import unknown_names
+
             raise unknown_names(self.version)
         raise EventError(
             f"{self.schema.name}: its columns have no names here (binlog_row_metadata was not FULL); "
@@ -203,6 +211,8 @@ class RowReader:
         declaration = self._declarations.get(schema.name)
         is_base = version is not None and version.since is None
         if isinstance(version, TableVersion) and not (is_base and declaration is not None):
+            from ibbmaster.schema.names import named
+
             try:
                 return named(schema, version), version
             except EventError:

@@ -9,7 +9,7 @@ from ibbmaster.errors import EventError
 from ibbmaster.gtid import Gtid
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.group import EventGroup
-from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
+from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET
 from ibbmaster.replication.event.header import TYPE_OFFSET, decode_event_header
 from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from ibbmaster.replication.event.statement.logged import decode_statement
@@ -18,10 +18,8 @@ from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.work import check_wanted
-from .group_content import group_events
+from .group_content import MAY_HOLD_DDL, QUERIES, group_events
 
-MAY_HOLD_DDL = int(GtidFlag.DDL | GtidFlag.STANDALONE)
-QUERIES = (EventType.QUERY, EventType.QUERY_COMPRESSED)
 SEEN_MAX = 1 << 12  # TABLE_MAP events that are known again
 
 NeedsRows = Callable[[SchemaHistory], bool]

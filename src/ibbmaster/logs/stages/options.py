@@ -21,13 +21,12 @@ from ibbmaster.facts import NULL, rows_of
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.logs.log.time_search import GivenTime, is_date, is_time, parse_time, shown_time, time_start
 from ibbmaster.option import NamedOption, Option, flag_of, named_options
-from ibbmaster.schema.clause import NotUnderstoodError
-from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import TableName, TablePattern, divided, parse_table_pattern
 
 if TYPE_CHECKING:
     from ibbmaster.logs.log.interface import LogEngine
     from ibbmaster.schema.history import SchemaHistory
+    from ibbmaster.schema.name_case import NameCase
     from .engine import StagedLog
     from .renaming import NameMap
     from .span import LogSpan
@@ -73,6 +72,8 @@ def given_stages(options: Any) -> dict[str, Any]:
 
 def check_stages(options: StageOptions) -> None:
     """Raises ConfigurationError: a value cannot be read; TypeError: there is no option of that name."""
+    from ibbmaster.schema.name_case import NameCase
+
     unknown = sorted(options.keys() - {name for name, *_ in stage_options()})
     if unknown:
         raise TypeError(f"there is no stage {unknown[0]!r}")
@@ -131,6 +132,8 @@ def staged(
 
 def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[], NameCase]) -> TableName:
     """The name of a table after these options. Raises ConfigurationError: another table is to get its name."""
+    from ibbmaster.schema.clause import NotUnderstoodError
+
     names = _names(options, find_case)
     try:
         return name if names is None else names.table(name)

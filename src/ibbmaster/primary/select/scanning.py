@@ -15,6 +15,7 @@ from ibbmaster.primary.dialogue.relation import Relation
 from ibbmaster.replication.event.column_types.decimals import Decimals
 from ibbmaster.replication.event.column_types.kind import TextSettings
 from ibbmaster.replication.event.column_types.registry import kind_of
+from ibbmaster.replication.event.rows.changes import Span
 from ibbmaster.replication.wire.refusal import RefusedError, broken_off, not_supported
 from ibbmaster.replication.wire.response import BlockResultSet, ColumnDefinition, Err
 from ibbmaster.rows.expr import values
@@ -38,7 +39,7 @@ from ibbmaster.sqltext.expression import (
 )
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.tables.fold.row_file import HEAD
-from ibbmaster.tables.fold.stored import Span, StoredColumn, StoredLayout, is_text, own_columns, sort_key
+from ibbmaster.tables.fold.stored import StoredColumn, StoredLayout, is_text, own_columns, sort_key
 from ibbmaster.work import BrokenOffError, check_wanted
 from .key_ranges import KeyPart, ranges_of
 from .local_values import local_columns

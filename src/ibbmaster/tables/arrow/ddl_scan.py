@@ -12,7 +12,8 @@ from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.fields import EventColumn, GroupColumn, last_gtids
 from ibbmaster.kernel.loading import load
 from ibbmaster.logs.log.directory import BinlogDirectory
-from ibbmaster.logs.log.group_folding import MAY_HOLD_DDL, QUERIES, TakeMap
+from ibbmaster.logs.log.group_content import MAY_HOLD_DDL, QUERIES
+from ibbmaster.logs.log.group_folding import TakeMap
 from ibbmaster.logs.log.interface import FramedEventGroups, LogEngine, PagedEventGroups
 from ibbmaster.logs.log.schema_history import LastScanned, TakeStatement
 from ibbmaster.position import LOG_START, LogPosition

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from ibbmaster.replication.event.column_types.registry import kind_of
+from ibbmaster.replication.event.rows.changes import Span
 from ibbmaster.rows.expr.stored_values import stored_value
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import RowPeriod, TableColumn, TableKind, TableVersion
@@ -17,7 +18,6 @@ from .row_doubts import ROW, RowDoubts, UnknownRows
 from .stored import (
     InexactRowsError,
     KeyPlan,
-    Span,
     StoredColumn,
     StoredLayout,
     StoredLayouts,

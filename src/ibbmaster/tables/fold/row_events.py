@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from ibbmaster.errors import EventError
 from ibbmaster.replication.event.header import TYPE_OFFSET
-from ibbmaster.replication.event.rows.changes import KINDS, ChangeKind, rows_of
+from ibbmaster.replication.event.rows.changes import KINDS, ChangeKind, Span, rows_of, spans_of
 from ibbmaster.replication.event.rows.large import ALL_ROWS, LargeRows
 from ibbmaster.replication.event.table_map import RowsHeader, decode_rows_header
 from ibbmaster.replication.event.types import EventType
 from .contents import TableContents
-from .stored import Span, StoredColumn, StoredLayout, StoredRow, spans_of, values_of
+from .stored import StoredColumn, StoredLayout, StoredRow, values_of
 from .whole_rows import AN_INSERT, AN_UPDATE, RowImages
 
 PORTION_BYTES = 64 << 20

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ibbmaster.errors import EventError, IbbMasterError
 from ibbmaster.kernel.fields import KeyOp
 from ibbmaster.replication.event.column_types.registry import BY_NAME, kind_of
+from ibbmaster.replication.event.rows.changes import Span, spans_of
 from ibbmaster.replication.event.rows.column import Column, TableSchema, ValueKind
 from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SqlType, TableColumn, TableVersion
@@ -15,7 +16,6 @@ from ibbmaster.schema.names import COLUMNS_REMEMBERED, column_of, named
 
 LAYOUTS_MAX = 1 << 16
 
-Span = tuple[int, int] | None  # where the bytes of a value are, without their length; None: it is NULL
 StoredRow = tuple[bytes, list[Span]]  # an image, and where its values are
 
 
@@ -71,28 +71,6 @@ class StoredLayout:
 
 def values_of(image: bytes, spans: Sequence[Span]) -> list[bytes | None]:
     return [None if span is None else image[span[0] : span[1]] for span in spans]
-
-
-def spans_of(data: bytes, offset: int, sizes: Sequence[tuple[int | None, int]]) -> tuple[list[Span], int]:
-    """As `StoredLayout.spans`, of columns of these sizes, fixed or of the length before them."""
-    start = offset
-    offset += (len(sizes) + 7) // 8
-    nulls = int.from_bytes(data[start:offset], "little")
-    spans: list[Span] = []
-    for fixed, prefix in sizes:
-        if nulls & 1:
-            spans.append(None)
-        else:
-            if fixed is None:
-                end = offset + prefix
-                fixed = int.from_bytes(data[offset:end], "little")
-                offset = end
-            spans.append((offset, offset + fixed))
-            offset += fixed
-        nulls >>= 1
-    if offset > len(data):
-        raise EventError(f"a row of {offset - start} bytes, of which {len(data) - start} are there")
-    return spans, offset
 
 
 class StoredLayouts:

@@ -1,7 +1,7 @@
 """Row events as changes of rows. Layout: protocol/event/rows.md."""
 
 import enum
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,8 @@ from ..types import EventType
 from .column import Column, TableSchema
 from .large import ALL_ROWS, LargeRows
 from .value import BadValueError, Reader, Value
+
+Span = tuple[int, int] | None  # where the bytes of a value are, without their length; None: it is NULL
 
 
 class ChangeKind(enum.Enum):
@@ -67,6 +69,29 @@ def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> t
     size, _ = unpacked_size(packed)
     large.check(header.rows_offset + size)
     return large.joined(unpack(packed), size), 0
+
+
+def spans_of(data: bytes, offset: int, sizes: Sequence[tuple[int | None, int]]) -> tuple[list[Span], int]:
+    """Where each value of an image lies, and the offset behind it, by the sizes of columns: fixed, or of the length in
+    front of it. Raises EventError: the image ends too early."""
+    start = offset
+    offset += (len(sizes) + 7) // 8
+    nulls = int.from_bytes(data[start:offset], "little")
+    spans: list[Span] = []
+    for fixed, prefix in sizes:
+        if nulls & 1:
+            spans.append(None)
+        else:
+            if fixed is None:
+                end = offset + prefix
+                fixed = int.from_bytes(data[offset:end], "little")
+                offset = end
+            spans.append((offset, offset + fixed))
+            offset += fixed
+        nulls >>= 1
+    if offset > len(data):
+        raise EventError(f"a row of {offset - start} bytes, of which {len(data) - start} are there")
+    return spans, offset
 
 
 class RowDecoder:
