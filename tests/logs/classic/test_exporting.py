@@ -125,7 +125,9 @@ def test_a_start_that_a_log_of_pages_holds_begins_a_file(tmp_path, restarted):
 def test_starts_in_a_log_of_pages_are_counted(monkeypatch, restarted, by_kernels):
     monkeypatch.setattr(log_info, "do_pay", lambda size: by_kernels)
     with ibbmaster.open(restarted) as log:
-        assert log_info.log_info(log.path, log.engine, log.stored)["servers"] == [{"version": "12.3.2-MariaDB-log", "starts": 2}]
+        assert log_info.log_info(log.path, log.engine, log.stored)["servers"] == [
+            {"version": "12.3.2-MariaDB-log", "starts": 2}
+        ]
 
 
 # As mysql-test/suite/binlog_in_engine/mysqlbinlog_convert_engine_binlog_basic.test
