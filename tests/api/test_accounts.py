@@ -31,11 +31,19 @@ def test_an_account_has_what_it_is_granted_and_others_come_from_a_file(tmp_path)
 
 
 BAD_ACCOUNTS = {
-    "[a]\n": "account 'a': expected a password",
-    "[a]\npassword=x\nrights=ALL\n": "account 'a': 'rights' is none of password, password-file, auth, grant",
-    "[a]\npassword=x\ngrant=FLYING\n": "there is no privilege 'FLYING'",
-    "[a]\npassword=x\nauth=magic\n": "there is no authentication plugin 'magic'",
-    "[a]\npassword-file=/nothing\n": "cannot read /nothing",
+    "[a]\n": "account 'a': expected one of password, password-file, password-hash, found none",
+    "[a]\npassword=x\npassword-hash=*0\n": "account 'a': expected one of .*, found password and password-hash",
+    "[a]\npassword=x\nrights=ALL\n": "account 'a': 'rights' is none of password, .*, auth, grant, hosts, require-tls",
+    "[a]\npassword=x\nrequire_tls=on\n": r"'require_tls' is none of .* \(did you mean 'require-tls'\?\)",
+    "[a]\npassword=x\nrequire-tls=perhaps\n": "account 'a': require-tls 'perhaps': expected on or off",
+    "[a]\npassword=x\nhosts=\n": "account 'a': host '': expected an address",
+    "[a]\npassword=x\nhosts=10.0.%, db.example\n": "account 'a': host 'db.example': expected an address, a network",
+    "[a]\npassword=x\ngrant=FLYING\n": "account 'a': there is no privilege 'FLYING'",
+    "[a]\npassword=x\nauth=magic\n": "account 'a': there is no authentication plugin 'magic'",
+    "[a]\npassword-file=/nothing\n": "account 'a': cannot read /nothing",
+    "[a]\npassword-file=/dev/null\n": "account 'a': /dev/null has no password in its first line",
+    "[a]\npassword-hash=*0123\n": r"account 'a': password-hash is not .*expected \* and 40 hexadecimal digits",
+    "[a]\nauth=ed25519\npassword-hash=*0123\n": "account 'a': password-hash is not one of ed25519: expected 43",
 }
 
 
@@ -46,10 +54,23 @@ def test_an_account_that_cannot_be_made_is_named(tmp_path, content, message):
         read_accounts(tmp_path / "accounts", requires_tls=False)
 
 
-def test_the_first_account_is_not_in_the_file_too(tmp_path):
-    (tmp_path / "accounts").write_text("[repl]\npassword=x\n")
-    with pytest.raises(ibbmaster.ConfigurationError, match="account 'repl' is the first account, too"):
-        check_options(accounts=tmp_path / "accounts")
+@pytest.mark.parametrize("given", [{"password": "y"}, {"grant": "ALL"}])
+def test_the_first_account_is_in_the_file_or_in_the_options(tmp_path, given):
+    (tmp_path / "accounts").write_text(f"[other]\npassword=x\n[repl]\npassword-hash=*{0:040}\ngrant = ALL\n")
+    made = check_options(accounts=tmp_path / "accounts", host="0.0.0.0", tls="off").primary
+    assert (made.account.user, made.account.password_hash, made.held) == ("repl", bytes(20), set(PRIVILEGES))
+    assert [account.user for account in made.accounts] == ["repl", "other"]
+    with pytest.raises(ibbmaster.ConfigurationError, match="account 'repl' is the first account, too: leave out its"):
+        check_options(accounts=tmp_path / "accounts", **given)
+
+
+def test_an_account_that_requires_tls_is_refused_where_tls_is_off(tmp_path):
+    (tmp_path / "accounts").write_text("[a]\npassword=x\nrequire-tls\n[b]\npassword=x\nrequire-tls=ON\n")
+    assert [one.requires_tls for one in check_options(accounts=tmp_path / "accounts").primary.accounts] == [0, 1, 1]
+    with pytest.raises(
+        ibbmaster.ConfigurationError, match="accounts: account 'a' requires TLS, which is off: see --tls"
+    ):
+        check_options(accounts=tmp_path / "accounts", tls="off")
 
 
 def test_accounts_may_be_made_to_need_tls(tmp_path):

@@ -3,13 +3,17 @@ operator sees who asks with the `mariadb` client.
 """
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pymysql
 import pytest
 from lanes.capture import Capture
-from lanes.primary import USER, IbbPrimary, login_options
+from lanes.primary import USER, IbbPrimary, Primary, login_options
 from lanes.replica import Replica
+
+import ibbmaster
 
 HOSTS = ["127.0.0.1", "127.0.0.2"]
 AUTH = ["native", "ed25519"]
@@ -102,3 +106,43 @@ def test_the_client_prints_the_answers(version, captures, new_ibb_primary, run_t
     done = run_tool(version, "mariadb", *options, "DROP TABLE everything")
     assert done.returncode == 1
     assert "\nERROR 1290 (HY000) at line 1: " in done.stderr
+
+
+ACCOUNTS = {  # account: where it may log in from, and whether in clear
+    "hosted": ("127.0.0.2", ""),
+    "patterned": ("127.0.%.2", ""),
+    "secured": ("127.0.0.2", "REQUIRE SSL"),
+}
+LOGINS = [("hosted", "x"), ("hosted", "y"), ("patterned", "x"), ("secured", "x"), ("nobody", "x")]
+
+
+def _came(primary: Primary, user: str, password: str, address: str) -> object:
+    account = {"user": user, "password": password, "bind_address": address, "ssl_disabled": True}
+    try:
+        pymysql.connect(host="127.0.0.1", port=primary.port, **account).close()
+    except pymysql.err.MySQLError as error:
+        return error.args
+    return "let in"
+
+
+def test_hashes_hosts_and_required_tls_of_a_server_mean_the_same_here(
+    version, new_server, ibb_directory, domains, tmp_path
+):
+    real = new_server(version, "--skip-name-resolve")
+    sections = []
+    for user, (host, required) in ACCOUNTS.items():
+        real.sql(f"CREATE USER {user}@'{host}' IDENTIFIED BY 'x' {required}")
+        ((shown,),) = real.sql(f"SHOW CREATE USER {user}@'{host}'")
+        stored, tls = re.search(r"'(\*\w+)'", shown)[1], "on" if required else "off"
+        sections.append(f"[{user}]\npassword-hash = {stored}\nhosts = {host}\nrequire-tls = {tls}\n")
+    real.sql("DROP USER repl@'%'")
+    real.sql("FLUSH PRIVILEGES")
+    (accounts := tmp_path / "accounts").write_text("".join(sections))
+    accounts.chmod(0o600)
+
+    with ibbmaster.serve(ibb_directory(domains), user="hosted", accounts=accounts) as ours:
+        for address in ("127.0.0.2", "127.0.0.3", "127.0.9.2"):
+            for user, password in LOGINS:
+                assert _came(ours, user, password, address) == _came(real, user, password, address), (user, address)
+        assert _came(ours, "patterned", "x", "127.0.9.2") == "let in"
+        assert _came(ours, "nobody", "x", "127.0.0.3")[0] == 1130

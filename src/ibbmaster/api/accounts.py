@@ -1,38 +1,57 @@
-"""Accounts beside the first one, out of a my.cnf-style file with a section for each."""
+"""Accounts out of a my.cnf-style file with a section for each."""
 
 import configparser
 import difflib
 import os
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.primary.dialogue import privileges
-from ibbmaster.replication.wire.auth import Account, make_account
+from ibbmaster.replication.wire.auth import Account, make_account, parse_hosts
 
-KEYS = ("password", "password-file", "auth", "grant")
+SECRETS = ("password", "password-file", "password-hash")
+KEYS = (*SECRETS, "auth", "grant", "hosts", "require-tls")
+SWITCH = {"on": True, "true": True, "1": True, "off": False, "false": False, "0": False}
 FILE_SIZE_MAX = 1 << 20  # a credentials file is small; anything larger is a mistake
 
 
 def read_accounts(path: Path, *, requires_tls: bool) -> list[tuple[Account, frozenset[str]]]:
     """Accounts with their privileges; a section is named for its account. Raises ConfigurationError: the file cannot be
-    read, or an account lacks a password."""
+    read, or what it says of an account cannot be used."""
     found = []
     for name, section in read_sections(path).items():
-        expect_keys(section, KEYS, f"{path}, account {name!r}")
-        password = section.get("password") or ""
-        if (file_name := section.get("password-file")) is not None:
-            password = private_line(Path(file_name))
-        elif password:
-            expect_private(path)
-        if not password:
-            raise ConfigurationError(f"{path}, account {name!r}: expected a password or a password-file")
-        account = make_account(name, password, plugin=section.get("auth") or "native", requires_tls=requires_tls)
-        grant = section.get("grant")
-        held = privileges.READING if grant is None else privileges.parse_privileges(grant)
-        found.append((account, held))
+        where = f"{path}, account {name!r}"
+        expect_keys(section, KEYS, where)
+        try:
+            account = _account(path, name, section, requires_tls=requires_tls)
+            grant = section.get("grant")
+            found.append((account, privileges.READING if grant is None else privileges.parse_privileges(grant)))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{where}: {error}") from None
     return found
+
+
+def _account(path: Path, name: str, section: Mapping[str, str | None], *, requires_tls: bool) -> Account:
+    given = [key for key in SECRETS if section.get(key)]
+    if len(given) != 1:
+        raise ConfigurationError(f"expected one of {', '.join(SECRETS)}, found {' and '.join(given) or 'none'}")
+    secret = section[given[0]] or ""
+    if given[0] == "password-file":
+        secret = private_line(Path(secret))
+    else:
+        expect_private(path)
+    if not secret:
+        raise ConfigurationError(f"{section[given[0]]} has no password in its first line")
+    tls = SWITCH.get((section.get("require-tls", "off") or "on").lower())
+    if tls is None:
+        raise ConfigurationError(f"require-tls {section['require-tls']!r}: expected on or off")
+    hosts = () if "hosts" not in section else parse_hosts(section["hosts"] or "")
+    plugin, is_hash = section.get("auth") or "native", given[0] == "password-hash"
+    account = make_account(name, secret, plugin=plugin, requires_tls=tls or requires_tls, is_hash=is_hash)
+    return replace(account, hosts=hosts)
 
 
 def first_line(path: Path) -> str:

@@ -81,14 +81,23 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
         raise TypeError(f"serving has no option {unknown[0]!r}")
     given: ServingOptions = {**default_options(), **options}
     user, password, accounts, base = given["user"], given["password"], given["accounts"], given["base"]
-    if not password and not is_loopback(given["host"]):
-        raise ConfigurationError(f"{given['host']} can be reached from other machines: give the account a password")
-    if given["auth"] == "ed25519" and not password:
-        raise ConfigurationError("authentication by ed25519 needs a password")
     requires_tls = given["tls"] == "required"
     others = [] if accounts is None else read_accounts(Path(accounts), requires_tls=requires_tls)
-    if user in {account.user for account, _ in others}:
-        raise ConfigurationError(f"{accounts}: account {user!r} is the first account, too")
+    held = privileges.READING if given["grant"] is None else privileges.parse_privileges(given["grant"])
+    first = next((one for one in others if one[0].user == user), None)
+    if first is not None:
+        if password or given["grant"] is not None:
+            raise ConfigurationError(f"{accounts}: account {user!r} is the first account, too: leave out its password")
+        others.remove(first)
+    else:
+        if not password and not is_loopback(given["host"]):
+            raise ConfigurationError(f"{given['host']} can be reached from other machines: give the account a password")
+        if given["auth"] == "ed25519" and not password:
+            raise ConfigurationError("authentication by ed25519 needs a password")
+        first = make_account(user, password, plugin=given["auth"], requires_tls=requires_tls), held
+    for account, _ in [first, *others]:
+        if account.requires_tls and given["tls"] == "off":
+            raise ConfigurationError(f"{accounts}: account {account.user!r} requires TLS, which is off: see --tls")
     if not 1 <= given["server_id"] < 2**32:
         raise ConfigurationError(f"server id {given['server_id']}: expected a number from 1 to {2**32 - 1}")
     if not 0 <= given["port"] < 2**16:
@@ -104,8 +113,8 @@ def check_options(**options: Unpack[ServingOptions]) -> CheckedOptions:
     primary = PrimaryOptions(
         host=given["host"],
         port=given["port"],
-        account=make_account(user, password, plugin=given["auth"], requires_tls=requires_tls),
-        held=privileges.READING if given["grant"] is None else privileges.parse_privileges(given["grant"]),
+        account=first[0],
+        held=first[1],
         other_accounts=tuple(others),
         certificate=_certificate(given["tls"], given["tls_cert"], given["tls_key"]),
         profile=_profile(given["profile"], given["server_version"], given["opening_timestamp"]),

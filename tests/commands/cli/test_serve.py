@@ -19,6 +19,7 @@ from ibbmaster.errors import BusyError, ConfigurationError
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.followed import FollowedDirectory
 from ibbmaster.replication.dump.profile import OpeningTimestamp
+from ibbmaster.replication.wire.auth import native_password_hash
 from ibbmaster.storage.disk.local import RealDisk
 
 DOMAINS = Path(__file__).parents[3] / "fixtures" / "classic" / "10.11" / "domains"
@@ -197,13 +198,18 @@ def test_sighup_reads_accounts_again_and_what_is_wrong_with_them_changes_nothing
         port = json.loads(process.stdout.readline())["port"]
         assert logs_in("repl", "first")
         password.write_text("second\n")
-        accounts.write_text("[other]\npassword = two\n")
+        hashed = f"*{native_password_hash('two').hex().upper()}"
+        accounts.write_text(f"[other]\npassword-hash = {hashed}\nhosts = 127.0.0.%\n")
         assert "were read again" in hang_up()
         assert [logs_in("repl", "first"), logs_in("repl", "second")] == [False, True]
         assert [logs_in("cdc", "one"), logs_in("other", "two")] == [False, True]
-        accounts.write_text("[[[")
-        assert "stay as they are" in hang_up()
+        accounts.write_text(f"[other]\npassword-hash = {hashed[1:]}\n")
+        assert "stay as they are: " in (said := hang_up())
+        assert "accounts, account 'other': password-hash is not one of mysql_native_password: expected * and 40" in said
         assert logs_in("other", "two")
+        accounts.write_text(f"[other]\npassword-hash = {hashed}\nhosts = 10.0.%\n")
+        assert "were read again" in hang_up()
+        assert not logs_in("other", "two")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
 

@@ -1,4 +1,6 @@
+import dataclasses
 import functools
+import logging
 import socket
 
 import pytest
@@ -7,8 +9,8 @@ import trio
 from ibbmaster.primary.dialogue.privileges import READING
 from ibbmaster.primary.server import login_guard
 from ibbmaster.primary.server.login_guard import FREE_TRIES
-from ibbmaster.replication.wire.auth import make_account
-from tests.primary.server.conftest import client_of, refusal
+from ibbmaster.replication.wire.auth import make_account, parse_hosts
+from tests.primary.server.conftest import PASSWORD, USER, client_of, refusal
 
 GUESSERS = 100
 
@@ -97,3 +99,35 @@ async def test_an_account_leaves_places_to_others(serving, archive):
     other = (make_account("cdc", "pw"), READING)
     async with serving(archive, connections_max=10, other_accounts=(other,)) as (_, port):
         assert await trio.to_thread.run_sync(come, port) == 1226
+
+
+async def test_a_client_from_where_no_account_may_come_is_refused_before_it_is_greeted(serving, archive, caplog):
+    caplog.set_level(logging.WARNING)
+    account = dataclasses.replace(make_account(USER, PASSWORD), hosts=parse_hosts("127.0.0.2"))
+    text = "Host '127.0.0.1' is not allowed to connect to this MariaDB server"
+
+    def come(port):
+        with socket.create_connection(("127.0.0.1", port)) as stranger:
+            said = stranger.makefile("rb").read()
+        assert said == b"D\0\0\0\xff\x6a\x04" + text.encode()  # the bytes of 10.11 and 11.8
+        assert refusal(client_of, port) == (1130, text)
+        with client_of(port, bind_address="127.0.0.2") as known, known.cursor() as cursor:
+            cursor.execute("SHOW GLOBAL STATUS LIKE 'A%'")
+            return dict(cursor.fetchall())
+
+    async with serving(archive, account=account, connections_max=1) as (primary, port):
+        status = await trio.to_thread.run_sync(come, port)
+    assert status == {"Aborted_connects": "2", "Access_denied_errors": "0"}
+    assert primary.registry.logins["not_allowed"] == 2
+    assert "no account may come from there" in caplog.text
+
+
+async def test_an_account_that_may_come_from_elsewhere_is_denied_and_that_is_counted(serving, archive, caplog):
+    caplog.set_level(logging.WARNING)
+    other = dataclasses.replace(make_account("cdc", "pw"), hosts=parse_hosts("127.0.0.2"))
+    async with serving(archive, other_accounts=((other, READING),)) as (primary, port):
+        refused = await trio.to_thread.run_sync(refusal, client_of, port, "pw", "cdc")
+        (await trio.to_thread.run_sync(lambda: client_of(port, "pw", "cdc", bind_address="127.0.0.2"))).close()
+    assert refused == (1045, "Access denied for user 'cdc'@'127.0.0.1' (using password: YES)")
+    assert primary.registry.logins["wrong"] == 1
+    assert "login refused: its account may not come from this address" in caplog.text

@@ -1,4 +1,5 @@
 import base64
+import dataclasses
 import hashlib
 
 import pymysql._auth
@@ -6,7 +7,13 @@ import pytest
 from nacl.bindings import crypto_scalarmult_ed25519_base
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.replication.wire.auth import certificate_proof, ed25519_public_key, make_account, native_password_hash
+from ibbmaster.replication.wire.auth import (
+    certificate_proof,
+    ed25519_public_key,
+    make_account,
+    native_password_hash,
+    parse_hosts,
+)
 from tests.machinery.client_wire import answer_ed25519, answer_native
 
 SEED = bytes(range(0x41, 0x55))
@@ -106,3 +113,46 @@ def test_accounts_that_cannot_be_are_refused() -> None:
         make_account("repl", "x", plugin="parsec")
     with pytest.raises(ConfigurationError, match="NUL"):
         make_account("re\x00pl", "x")
+
+
+HASHES = {  # what PASSWORD('secret') and ED25519_PASSWORD('secret') print
+    "native": "*14E65567ABDB5135D0CFD9A70B3032C179A49EE7",
+    "ed25519": PUBLIC_KEYS["secret"],
+}
+
+
+@pytest.mark.parametrize(("plugin", "stored"), HASHES.items())
+def test_an_account_is_made_of_what_mariadb_stores(plugin, stored) -> None:
+    assert make_account("repl", stored, plugin=plugin, is_hash=True) == make_account("repl", "secret", plugin=plugin)
+
+
+@pytest.mark.parametrize("plugin", HASHES)
+@pytest.mark.parametrize("text", ["", "secret", "*14E6", "*" + "G" * 40, "ä" * 43, HASHES["ed25519"] + "=", "A" * 44])
+def test_a_hash_in_another_form_is_refused(plugin, text) -> None:
+    with pytest.raises(ConfigurationError, match=r"password-hash is not one of .*: expected "):
+        make_account("repl", text, plugin=plugin, is_hash=True)
+
+
+HOSTS = {  # hosts: those that may come, those that may not
+    "10.0.0.0/8": ("10.9.8.7 ::ffff:10.1.1.1", "11.0.0.1 ::1 nonsense"),
+    "192.168.1.0/255.255.255.0, 10.0.0.9": ("192.168.1.77 10.0.0.9", "192.168.2.77 10.0.0.10"),
+    "10.0.%": ("10.0.3.4 ::ffff:10.0.3.4", "10.1.0.3 110.0.3.4 10a0.3.4"),
+    "10.0.0._": ("10.0.0.7", "10.0.0.77"),
+    "fe80::/10, 2001:DB8::%": ("fe80::1%eth0 2001:db8::5", "2001:db9::5 10.0.0.1"),
+    "localhost": ("127.0.0.1 ::1", "127.0.0.2"),
+    "%": ("127.0.0.1 ::1 10.0.0.1", "nonsense"),
+}
+
+
+@pytest.mark.parametrize(("hosts", "allowed", "refused"), [(text, *both) for text, both in HOSTS.items()], ids=HOSTS)
+def test_an_account_may_come_from_its_hosts_only(hosts, allowed, refused) -> None:
+    account = dataclasses.replace(NATIVE, hosts=parse_hosts(hosts))
+    assert [host for host in f"{allowed} {refused}".split() if account.allows(host)] == allowed.split()
+    assert all(map(NATIVE.allows, f"{allowed} {refused}".split()))
+
+
+@pytest.mark.parametrize("hosts", ["", "10.0.0.1,", "db%", "10.0.0.0/33", "10.0.0", "example.com", "a" * 5000])
+def test_a_host_that_is_no_address_is_refused(hosts) -> None:
+    with pytest.raises(ConfigurationError, match="expected an address, a network as") as caught:
+        parse_hosts(hosts)
+    assert len(str(caught.value)) < 300

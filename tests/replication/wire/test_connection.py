@@ -1,5 +1,6 @@
 """The server's end of a connection: who gets in, what everybody else is told, and what follows."""
 
+import dataclasses
 import hashlib
 import random
 import tracemalloc
@@ -11,7 +12,7 @@ import pytest
 
 from ibbmaster.errors import LocalProtocolError, PacketOrderError, PacketTooLargeError, RemoteProtocolError
 from ibbmaster.replication.wire import connection as connections
-from ibbmaster.replication.wire.auth import Account, certificate_proof, make_account
+from ibbmaster.replication.wire.auth import Account, certificate_proof, make_account, parse_hosts
 from ibbmaster.replication.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.replication.wire.command import BinlogDump, MalformedCommand, Ping, QueryCommand, UnsupportedCommand
 from ibbmaster.replication.wire.handshake import NATIVE_PASSWORD, LoginRequest, TlsRequest, decode_greeting
@@ -347,9 +348,18 @@ def test_an_account_that_requires_tls_logs_in_with_it_alone() -> None:
     client = in_tls(account)
     client.send(login())
     assert isinstance(client.events[-1], connections.LoggedIn)
-    client = after(login(), account, offers_tls=True)
-    assert client.events == [connections.LoginFailed(user="repl", reason="TLS is required")]
-    assert client.refusal == Err(code=1045, sqlstate="28000", text=DENIED.format("repl", "YES"))
+    for password in ("replpw", "wrong"):
+        client = after(login(password=password), account, offers_tls=True)
+        assert client.events == [connections.LoginFailed(user="repl", reason="TLS is required")]
+        assert client.refusal == Err(code=1045, sqlstate="28000", text=DENIED.format("repl", "YES"))
+
+
+def test_an_account_from_another_address_and_an_unknown_one_look_the_same() -> None:
+    elsewhere = dataclasses.replace(REPL, hosts=parse_hosts("10.0.%"))
+    refused = after(login(), elsewhere)
+    assert refused.events == [connections.LoginFailed(user="repl", reason="its account may not come from this address")]
+    assert refused.answers == after(login(), dataclasses.replace(REPL, user="other")).answers
+    assert after(login(), dataclasses.replace(REPL, hosts=parse_hosts("127.0.0.%"))).answers[1:] == [OK_PAYLOAD]
 
 
 def test_more_than_64_kib_before_the_login_is_refused() -> None:

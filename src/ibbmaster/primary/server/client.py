@@ -127,7 +127,7 @@ class ConnectedClient:
         self.wire = ServerConnection(
             connection_id=session.connection_id,
             server_version=primary.options.profile.server_version,
-            accounts=[primary.options.account, *(account for account, _ in primary.options.other_accounts)],
+            accounts=primary.options.accounts,
             seed=secrets.token_urlsafe(SEED_SIZE)[:SEED_SIZE].encode(),
             nonce=secrets.token_bytes(NONCE_SIZE),
             peer_host=session.host,

@@ -241,7 +241,7 @@ class Figures:
             "mysql_global_status_uptime": self.uptime_s,
             "mysql_global_status_threads_connected": len(registry),
             "mysql_global_status_connections": registry.opened,
-            "mysql_global_status_aborted_connects": guard.refused + registry.dropped,
+            "mysql_global_status_aborted_connects": guard.refused + registry.dropped + registry.logins["not_allowed"],
             "mysql_global_status_access_denied_errors": guard.refused,
             "mysql_global_status_bytes_sent": registry.sent_bytes + sum(one.sent for one in open_now),
             "mysql_global_status_bytes_received": registry.received_bytes + sum(one.received for one in open_now),

@@ -1,6 +1,7 @@
 """From the greeting to the OK of a login, or a refusal."""
 
 import logging
+from collections import Counter
 
 import trio
 
@@ -17,11 +18,19 @@ RESERVED_PART = 10  # every tenth connection is kept for other accounts
 TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connections")
 
 
-async def refuse_connection(stream: trio.SocketStream) -> None:
-    """One client too many."""
+async def refuse_connection(stream: trio.SocketStream, answer: Err = TOO_MANY_CONNECTIONS) -> None:
+    """One client too many, or one from where nobody may come: before it is greeted."""
     with trio.move_on_after(1):
-        await stream.send_all(frame_packets(encode_err(TOO_MANY_CONNECTIONS), 0)[0])
+        await stream.send_all(frame_packets(encode_err(answer), 0)[0])
     await trio.aclose_forcefully(stream)
+
+
+async def refuse_host(stream: trio.SocketStream, peer: str, host: str, logins: Counter[str]) -> None:
+    """A client from where no account may come."""
+    logins["not_allowed"] += 1
+    log.warning("a client at %s is refused: no account may come from there", peer)
+    text = f"Host '{host}' is not allowed to connect to this MariaDB server"
+    await refuse_connection(stream, Err(code=1130, sqlstate="", text=text))
 
 
 async def log_in(client: ConnectedClient) -> bool:

@@ -17,6 +17,8 @@ from typing import TypeVar
 
 import trio
 
+from ibbmaster.replication.wire.auth import peer_address
+
 FREE_TRIES = 5  # wrong ones that cost nothing
 DELAY_MAX_S = 8.0  # of an answer: clients give up after 10 s
 DECAY_S = 10.0  # after which one wrong login is forgotten
@@ -97,14 +99,11 @@ class LoginGuard:
 @functools.lru_cache(1024)
 def address_key(host: str) -> str:
     """The address, or the network of an IPv6 address."""
-    try:
-        address = ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
+    address = peer_address(host)
+    if address is None:
         return host
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
     return str(ipaddress.ip_network((address, NETWORK_BITS), strict=False))
 
 

@@ -67,6 +67,10 @@ class PrimaryOptions:
     has_kernels: bool = True  # load compiled kernels, in a thread
     observer: Observer | None = None
 
+    @property
+    def accounts(self) -> tuple[Account, ...]:
+        return self.account, *(account for account, _ in self.other_accounts)
+
     def held_by(self, user: str) -> frozenset[str]:
         if user == self.account.user:
             return self.held

@@ -20,7 +20,7 @@ from ibbmaster.work import BreakReason
 from .client import PrimaryParts
 from .connection import serve_connection
 from .follower import Follower
-from .login import refuse_connection
+from .login import refuse_connection, refuse_host
 from .options import PrimaryOptions
 from .registry import EndReason, Session
 
@@ -129,6 +129,9 @@ class Primary:
         except OSError as error:
             log.info("a client was gone before it was greeted: %s", error)
             await trio.aclose_forcefully(stream)
+            return
+        if not any(account.allows(host) for account in self.options.accounts):
+            await refuse_host(stream, address(host, port), host, self.registry.logins)
             return
         if len(self.registry) >= self.options.connections_max and not self.registry.make_room():
             await refuse_connection(stream)

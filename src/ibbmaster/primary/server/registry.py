@@ -94,7 +94,7 @@ class Registry:
         self.dropped = 0  # connections ended before a login, for lack of room
         self.sent_bytes = self.received_bytes = 0  # of connections that have ended
         self.dumps_begun = 0
-        self.logins = Counter(dict.fromkeys(("ok", "wrong", "turned_away", "too_many", "too_late"), 0))
+        self.logins = Counter(dict.fromkeys(("ok", "wrong", "not_allowed", "turned_away", "too_many", "too_late"), 0))
         self.refusals = Counter(dict.fromkeys(REFUSALS, 0))
         self.dumps_ended = Counter(dict.fromkeys(("ok", *REFUSALS), 0))
 

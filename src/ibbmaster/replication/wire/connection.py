@@ -9,7 +9,8 @@ sends the answers:
 
 What must stay true:
 - before the login it takes at most `LOGIN_SIZE_MAX` bytes, and does nothing costly
-- an unknown user, a wrong password and a login in clear where TLS is required look the same to the client
+- an unknown user, a wrong password, an address from which the account may not come, and a login in clear where TLS is
+  required look the same to the client
 - it never takes bytes that came in clear for encrypted ones
 - after RemoteProtocolError, LoginFailed and the end of a dump it reads nothing
 """
@@ -328,8 +329,6 @@ class ServerConnection:
         self.capabilities = login.capabilities & self._offered
         self._login = login
         account, _ = self._find_account(login)
-        if account.requires_tls and self._fingerprint is None:
-            return self._refuse("TLS is required", used_password=bool(login.auth_data))
         if account.plugin_name == NATIVE_PASSWORD and login.plugin_name in (None, NATIVE_PASSWORD):
             return self._judge(self._seed, login.auth_data)
         if not login.capabilities & Capability.PLUGIN_AUTH:
@@ -374,8 +373,16 @@ class ServerConnection:
         login = self._login
         account, is_known = self._find_account(login)
         is_proved = account.verify(nonce, answer)
-        if not (is_known and is_proved):
-            reason = "wrong password" if is_known else "unknown user"
+        reason = ""
+        if not is_known:
+            reason = "unknown user"
+        elif not account.allows(self._peer_host):
+            reason = "its account may not come from this address"
+        elif account.requires_tls and self._fingerprint is None:
+            reason = "TLS is required"
+        elif not is_proved:
+            reason = "wrong password"
+        if reason:
             return self._refuse(reason, used_password=bool(answer))
         proof = b""
         if self._fingerprint is not None:

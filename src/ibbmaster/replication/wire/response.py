@@ -88,7 +88,7 @@ class Ok:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Err:
     code: int
-    sqlstate: str  # five characters
+    sqlstate: str  # five characters; none where a server knows nothing of its client yet
     text: str
 
 
@@ -191,8 +191,8 @@ def encode_ok(ok: Ok) -> bytes:
 
 
 def encode_err(err: Err) -> bytes:
-    assert len(err.sqlstate) == 5, err.sqlstate
-    state = SQLSTATE_MARK + err.sqlstate.encode()
+    assert len(err.sqlstate) in (0, 5), err.sqlstate
+    state = SQLSTATE_MARK + err.sqlstate.encode() if err.sqlstate else b""
     return b"\xff" + err.code.to_bytes(2, "little") + state + err.text.encode("utf-8", "replace")
 
 
