@@ -14,7 +14,8 @@ import pytest
 import ibbmaster
 from ibbmaster.api.writing import WritableLog
 from ibbmaster.commands.cli.main import main, parse_arguments
-from ibbmaster.commands.cli.serve import open_log, parse_listen, read_options
+from ibbmaster.commands.cli.serve import open_log, read_options
+from ibbmaster.commands.cli.service import parse_listen
 from ibbmaster.errors import BusyError, ConfigurationError
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.followed import FollowedDirectory

@@ -11,10 +11,9 @@ from typing import Any
 
 from ibbmaster.api.following import Followed, follow_with
 from ibbmaster.errors import ConfigurationError
+from . import service
 from .credentials import source_options
 from .log_lines import begin_log
-from .serve import checked, read_again, watching, writing_options
-from .service import ALIVE, READY, STOPPING, notify
 
 log = logging.getLogger(__name__)
 
@@ -25,13 +24,13 @@ def run(args: argparse.Namespace) -> int:
     """Follow until SIGINT or SIGTERM, or up to the end."""
     begin_log(args.log_format)
     if args.check_config:
-        return checked(args)
-    options = writing_options(args)
+        return service.checked(args)
+    options = service.writing_options(args)
     heard: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: heard.append(number))
     with (
-        watching(args) as watched,
+        service.watching(args) as watched,
         follow_with(
             args.source, args.to, source_options(args), options, until_end=args.until_end, archive=args.archive
         ) as followed,
@@ -39,15 +38,15 @@ def run(args: argparse.Namespace) -> int:
         if watched is not None:
             watched.source = followed
         _tell(args, followed, "following")
-        notify(READY)
+        service.notify(service.READY)
         while not followed.wait(LOOK_S):
-            notify(ALIVE)
+            service.notify(service.ALIVE)
             signalled = heard.pop(0) if heard else None
             if signalled == signal.SIGHUP:
                 _read_again(args)
             elif signalled is not None:
                 log.info("%s: following ends", signal.Signals(signalled).name)
-                notify(STOPPING)
+                service.notify(service.STOPPING)
                 followed.stop()
             elif sys.stderr.isatty():
                 status = followed.status
@@ -61,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _read_again(args: argparse.Namespace) -> None:
     try:
-        read_again(args)
+        service.read_again(args)
     except ConfigurationError as error:
         log.warning("SIGHUP: options stay as they are: %s", error)
 

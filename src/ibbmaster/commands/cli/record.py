@@ -13,7 +13,7 @@ from ibbmaster.commands.recorder.relay import Relay, listen_on
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.storage.codec.printable import address
 from .log_lines import begin_log
-from .serve import allow_open_files, parse_listen
+from .service import allow_open_files, parse_listen
 
 DEFAULT_PORT = 3306
 

@@ -28,7 +28,7 @@ from .arguments import report
 from .credentials import target_password
 from .new_server import new_server, start_command
 from .progress import progress, signalled
-from .serve import parse_listen
+from .service import parse_listen
 
 GROUPS_A_SECOND, BYTES_A_SECOND = 2_000, 10 << 20  # of small transactions, and of large ones, on one slow core
 SHOWN = 60  # characters of a statement

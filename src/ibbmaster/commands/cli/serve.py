@@ -7,7 +7,6 @@ import contextlib
 import functools
 import json
 import logging
-import resource
 import signal
 import sys
 import threading
@@ -16,30 +15,18 @@ from contextlib import AbstractContextManager, closing
 from typing import TYPE_CHECKING, Any
 
 import ibbmaster
-from ibbmaster.api.following import primaries_of
-from ibbmaster.api.stores import WritingOptions, store_options
+from ibbmaster.api.stores import WritingOptions
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.extras import needed_for
 from ibbmaster.storage.codec.printable import address
-from . import credentials
+from . import credentials, service
 from .log_lines import begin_log
-from .service import ALIVE, READY, STOPPING, notify
 
 if TYPE_CHECKING:  # `follow`, which shares options with `serve`, starts in a third of the time without a server
     from ibbmaster.api.log import Log
     from ibbmaster.api.serving import CheckedOptions, RunningPrimary
     from ibbmaster.api.serving_options import ServingOptions
-    from ibbmaster.primary.server.http import Watched
 
 log = logging.getLogger(__name__)
-
-DEFAULT_LISTEN = "127.0.0.1:3307"  # one beside a MariaDB server's own port
-
-#: Options that SIGHUP changes, besides those of the account.
-READ_AGAIN = {"accounts", "auth", "grant", "tls_cert", "tls_key"}
-READ_AGAIN |= {"max_connections", "max_statement_time", "log_format", "verbose"}
-
-OTHER_FILES = 512  # binlog files, blocks in the cache, and what a process needs
 
 
 def run(args: argparse.Namespace) -> int:
@@ -53,7 +40,9 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigurationError("--pace, --loop and --start-when-connected play a directory, and no --scenario")
     if args.check_config:
         read_options(args)
-        return checked(args)
+        return service.checked(args)
+    begin_log(args.log_format, is_verbose=args.verbose)
+    service.allow_open_files(args.max_connections)
     if args.scenario is not None:
         return _run_scenario(args)
     import trio
@@ -61,36 +50,25 @@ def run(args: argparse.Namespace) -> int:
     from ibbmaster.api.serving import StatusCall, run_primary
 
     options = read_options(args)
-    begin_log(args.log_format, is_verbose=args.verbose)
-    allow_open_files(args.max_connections)
-    with watching(args) as watched, open_log(args, is_played=is_played) as opened:
+    with service.watching(args) as watched, open_log(args, is_played=is_played) as opened:
 
         def begun(primary: RunningPrimary) -> None:
             if watched is not None:
                 watched.source = primary.figures
             announce(primary, as_json=args.json)
-            primary.figures.on_beat = lambda is_stopping: notify(STOPPING if is_stopping else ALIVE)
-            notify(READY)
+            primary.figures.on_beat = lambda is_stopping: service.notify(
+                service.STOPPING if is_stopping else service.ALIVE
+            )
+            service.notify(service.READY)
 
         if is_played:
             from .replay import play
 
-            trio.run(play, opened, options, args, begun, lambda: read_options(read_again(args)))
+            trio.run(play, opened, options, args, begun, lambda: read_options(service.read_again(args)))
         else:
             serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=StatusCall(begun))
-            trio.run(functools.partial(serve, read_again=lambda: read_options(read_again(args))))
+            trio.run(functools.partial(serve, read_again=lambda: read_options(service.read_again(args))))
     log.info("stopped")
-    return 0
-
-
-def checked(args: argparse.Namespace) -> int:
-    """Say that options can be used, also those of `follow`. Raises ConfigurationError: they cannot."""
-    writing_options(args)
-    if args.http is not None:
-        parse_listen(args.http, "--http")
-    if args.source is not None:
-        primaries_of(args.source, credentials.source_options(args), server_id=1)
-    print("OK")
     return 0
 
 
@@ -100,8 +78,6 @@ def _run_scenario(args: argparse.Namespace) -> int:
     from ibbmaster.testkit.control import ControlSocket
     from ibbmaster.testkit.scenario import read_scenario
 
-    begin_log(args.log_format, is_verbose=args.verbose)
-    allow_open_files(args.max_connections)
     scenario = read_scenario(args.scenario)
     if args.at_once:
         scenario = scenario.at_once()
@@ -130,7 +106,7 @@ def _run_scenario(args: argparse.Namespace) -> int:
 def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractContextManager[Log]:
     """Only read unless the directory is to be owned, which excludes playing it. Raises BusyError: it is to be owned,
     and another process writes there; ConfigurationError: options exclude each other, or cannot be used as given."""
-    options = writing_options(args)
+    options = service.writing_options(args)
     if args.source is not None and not is_played and not args.read_only:
         return _followed_log(args, options)
     if not args.own and args.source is None and args.expire is None and args.max_total is None:
@@ -162,17 +138,6 @@ def _own_log(args: argparse.Namespace, options: WritingOptions) -> Iterator[Log]
         yield opened
 
 
-def writing_options(args: argparse.Namespace) -> WritingOptions:
-    """Raises ConfigurationError: one cannot be used as given."""
-    options = WritingOptions(
-        expire_s=args.expire,
-        max_total_bytes=args.max_total,
-        replicas_needed_for_purge=getattr(args, "replicas_needed", 0),
-    )
-    store_options(options)
-    return options
-
-
 @contextlib.contextmanager
 def _followed_log(args: argparse.Namespace, options: WritingOptions) -> Iterator[Log]:
     from ibbmaster.api.following import follow_with
@@ -188,29 +153,6 @@ def _followed_log(args: argparse.Namespace, options: WritingOptions) -> Iterator
         yield followed.log
 
 
-def watching(args: argparse.Namespace) -> AbstractContextManager[Watched | None]:
-    """Answer at the address of --http, if there is one, while the block runs. Raises ConfigurationError: it cannot be
-    listened on, or needs an extra."""
-    if args.http is None:
-        return contextlib.nullcontext()
-    with needed_for("--http"):
-        from ibbmaster.primary.server import http
-    return http.watching(*parse_listen(args.http, "--http"))
-
-
-def allow_open_files(connections: int) -> None:
-    """Allow that many connections, as far as the system does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * connections + OTHER_FILES
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, limit), hard))
-        if limit < wanted:
-            log.warning(
-                "this process may open %d files: too few for %d connections (see ulimit -Hn)", limit, connections
-            )
-
-
 def read_options(args: argparse.Namespace) -> CheckedOptions:
     """Checked before a file is touched. Raises ConfigurationError: one cannot be used."""
     from ibbmaster.api.serving import check_options
@@ -218,44 +160,15 @@ def read_options(args: argparse.Namespace) -> CheckedOptions:
     return check_options(**serving_options(args))
 
 
-def read_again(args: argparse.Namespace) -> argparse.Namespace:
-    """Options as file, environment and files of accounts say them now; those that need a restart are logged. Raises
-    ConfigurationError: there is a mistake."""
-    from .main import parse_arguments
-
-    try:
-        again = parse_arguments(args.given)
-    except SystemExit:
-        raise ConfigurationError("the command lacks what its configuration file had at the start") from None
-    begin_log(again.log_format, is_verbose=getattr(again, "verbose", False))
-    allow_open_files(getattr(again, "max_connections", 0))
-    fixed = [
-        (*option.option_strings, option.dest)[0]
-        for option in args.command._actions
-        if option.dest not in READ_AGAIN and getattr(args, option.dest, None) != getattr(again, option.dest, None)
-    ]
-    if fixed:
-        log.warning("SIGHUP: %s: unchanged until the next start", ", ".join(fixed))
-    return again
-
-
 def serving_options(args: argparse.Namespace) -> ServingOptions:
     """For `ibbmaster.serve`. Raises ConfigurationError: the address or an account's file cannot be used."""
     from ibbmaster.api.serving_options import serving_options as options_of_serving
 
-    host, port = parse_listen(args.listen)
+    host, port = service.parse_listen(args.listen)
     user, password = credentials.find_account(args)
     said: Any = {"host": host, "port": port, "user": user, "password": password}
     said |= {name: getattr(args, name) for name, option, _, _ in options_of_serving() if option.help}
     return said  # type: ignore[no-any-return]
-
-
-def parse_listen(text: str, option: str = "--listen") -> tuple[str, int]:
-    """`HOST:PORT`, `[IPv6]:PORT` or `:PORT`. Raises ConfigurationError: the port is missing, or out of range."""
-    host, separator, port = text.rpartition(":")
-    if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ConfigurationError(f"{option} {text!r}: expected HOST:PORT, as in {DEFAULT_LISTEN}")
-    return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
 
 
 def announce(primary: RunningPrimary, *, as_json: bool) -> None:
