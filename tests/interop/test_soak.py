@@ -1,6 +1,7 @@
 """A soak: real replicas follow a log while it is written in every way, through connections that are cut.
 
-`--soak-seconds N` says how long. Readers of every other kind of interruption: simulation/test_served_streams.py.
+`--soak-seconds N` says how long, and `--soak-minutes N` how long a relay is at steady work. Readers of every other kind
+of interruption: simulation/test_served_streams.py.
 """
 
 import contextlib
@@ -12,11 +13,13 @@ from collections import deque
 from collections.abc import Iterator
 
 import pytest
+from lanes.primary import run_program
 from lanes.proxy import CutPlan, CuttingProxy
 
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.testkit.mariadb_programs import installed_versions
 from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID
+from tests.machinery.soak import GROWTH_MAX, Sample, grown
 from tests.machinery.soak_feeder import PASSWORD, USER, rows_of
 
 CUT_BYTES_MAX = 6_000_000  # some groups have 900 kB, and what was received of one is received again
@@ -66,3 +69,24 @@ def said(feeder: subprocess.Popen[str], word: str) -> str:
     line = feeder.stdout.readline()
     assert line.startswith(f"{word} "), line
     return line.removeprefix(f"{word} ").rstrip()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(0)  # as long as --soak-minutes asks for
+def test_a_relay_at_steady_work_grows_in_nothing(request):
+    """Few commits: what the blocks of a tail may take in memory is not full after a minute."""
+    if not installed_versions():
+        pytest.skip("no MariaDB is installed")
+    minutes = request.config.getoption("--soak-minutes")
+    soak = [sys.executable, "-m", "tests.machinery.soak", "--minutes", minutes, "--commits", 20]
+    print(run_program(soak, timeout=minutes * 60 + 900))
+
+
+@pytest.mark.parametrize("name", ["memory_mb", "descriptors", "threads", "p99_ms"])
+def test_what_grows_steadily_is_named_and_a_peak_is_none(name):
+    most = getattr(GROWTH_MAX, name)
+    flat = [Sample(float(at), 80, 28, 9, 2, 20) for at in range(100)]
+    peak = [one._replace(**{name: 10 * most}) if 50 <= one.at_s < 60 else one for one in flat]
+    steady = [one._replace(**{name: getattr(one, name) + one.at_s / 50 * most}) for one in flat]
+    assert grown(peak, Sample._fields[1:]) == []
+    assert grown(steady, Sample._fields[1:]) == [name]
