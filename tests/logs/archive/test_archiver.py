@@ -18,6 +18,7 @@ from ibbmaster.logs.archive.upkeep import faults
 from ibbmaster.logs.log.fault import Totals
 from ibbmaster.logs.log.interface import groups_from
 from ibbmaster.replication.dump.profile import PROFILES
+from ibbmaster.storage.disk.object_store import RefusalError
 from ibbmaster.storage.disk.whole_objects import LocalObjects
 from tests.machinery.objects import KilledError, MemoryObjects
 
@@ -208,6 +209,28 @@ def test_a_stop_does_not_wait_for_a_dead_store_and_the_next_start_goes_on(tmp_pa
         assert "are not archived yet: the next start does that" in caplog.text
         objects.is_dead = False
         archive(log, objects)
+        assert archived(objects) == content(log.engine)
+
+
+def test_a_store_that_refuses_for_a_while_and_is_well_at_the_end_gets_all(tmp_path, objects, monkeypatch):
+    """The end does not wait for the next attempt, which is due in an hour."""
+    monkeypatch.setattr(archivers, "RETRY_S", (3600.0,))
+    is_refused = threading.Event()
+
+    def refuse():
+        if threading.current_thread() is not threading.main_thread():
+            is_refused.set()
+            raise RefusalError("the object store refuses access")
+
+    objects.wait = refuse
+    with ibbmaster.create(tmp_path / "log") as log:
+        append(log, 1, 50)
+        archiver = archiver_of(log, objects)
+        archiver.start()
+        assert is_refused.wait(60)
+        objects.wait = lambda: None
+        archiver.stop(60)
+        assert archiver.problem is None
         assert archived(objects) == content(log.engine)
 
 

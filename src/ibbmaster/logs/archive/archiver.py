@@ -69,8 +69,8 @@ class Archiver:
         self._profile = profile
         self._is_origin = is_origin
         self._segment_s, self._segment_bytes = segment_s, segment_bytes
-        self._stopping = threading.Event()
-        self._is_ending = False
+        self._ending = threading.Event()  # once all that is durable is archived
+        self._stopping = threading.Event()  # now
         self._attempts = 0  # that failed in a row
         self._held: EventGroups | None = None  # keeps files from being purged
         self._held_file_no = -1
@@ -117,7 +117,7 @@ class Archiver:
     def stop(self, timeout_s: float | None = None) -> None:
         """End once all that is durable is archived, or after that time; of the rest nothing is lost. The log must still
         be open."""
-        self._is_ending = True
+        self._ending.set()
         if self._thread is not None:
             self._thread.join(timeout_s)
             self._stopping.set()
@@ -129,15 +129,16 @@ class Archiver:
     def run(self, *, until_end: bool = False) -> None:
         """Archive until `stop`. `until_end`: up to what is durable now, and errors of the store end it. Raises also
         FormatError: the log is damaged; StoreError: see `until_end`."""
-        self._is_ending |= until_end
+        if until_end:
+            self._ending.set()
         try:
             while True:
                 try:
                     self._archive(is_patient=not until_end)
                     return
-                except (BusyError, PositionError, RefusalError):
+                except (BusyError, PositionError):
                     raise
-                except StoreError as error:
+                except StoreError as error:  # also a refusal: rights come back
                     if until_end:
                         raise
                     self._pause(error)
@@ -165,7 +166,7 @@ class Archiver:
                         series.take(group)  # other domains have another order than in the log of before
             kernels, checked = ready_kernels(), time.monotonic() - CHECK_S
             while True:
-                is_last, now = self._is_ending, time.time()
+                is_last, now = self._ending.is_set(), time.time()
                 end = self._log.end()
                 for found in passed_by(groups, end, kernels):
                     series.take(found)
@@ -183,8 +184,7 @@ class Archiver:
                 if not series.writer.is_open:
                     self._note_well()
                 self._hold(series.begun_in if series.writer.is_open else groups.position.file_no)
-                if self._stopping.wait(LOOK_S):
-                    raise _StoppedError
+                self._ending.wait(LOOK_S)
 
     def _is_due(self, series: _Segments) -> bool:
         return series.writer.is_open and time.monotonic() - series.begun_at >= self._segment_s
@@ -244,7 +244,11 @@ class Archiver:
 
     def _pause(self, error: StoreError) -> None:
         self._complain(error)
-        if self._stopping.wait(RETRY_S[min(self._attempts - 1, len(RETRY_S) - 1)]):
+        if self._ending.is_set():
+            self._stopping.wait(RETRY_S[0])
+        else:  # the end of the process is no reason to wait longer
+            self._ending.wait(RETRY_S[min(self._attempts - 1, len(RETRY_S) - 1)])
+        if self._stopping.is_set():
             raise _StoppedError
 
     def _complain(self, error: StoreError) -> None:
