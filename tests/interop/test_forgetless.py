@@ -1,13 +1,15 @@
 """Nothing is forgotten: whatever ends meanwhile, replicas of a relay come to the tables that were there at a GTID.
 
 Two writers note a hash of their table and the GTID of its last transaction. Meanwhile a log that follows is killed,
-its disk is full, connections are cut, servers are killed and replaced, and the primary purges what it has. With
---interop-all there are a hundred kills, else a few."""
+its disk is full, connections are cut, servers are killed and replaced, the primary purges what it has, and the bucket
+of its archive is dead, slow or refuses. What is compared comes from the bucket alone. With --interop-all there are a
+hundred kills, else a few; --forgetless-kills sets how many."""
 
 import contextlib
 import random
 import subprocess
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,13 +19,17 @@ from lanes.following import Following, follow_once, follow_until, purge, source_
 from lanes.primary import ibbmaster, run_program
 
 import ibbmaster as package
+from tests.object_stores import ObjectStore, Request
 
 pytestmark = pytest.mark.interop
 HASH = "SELECT COUNT(*), BIT_XOR(CRC32(CONCAT_WS('#', id, n, note))) FROM shop.t{}"
 DOMAINS = (1, 2)
 DISK_MB = 256
+DISK_MB_OF_KILL = 1  # a long run writes more
 NOTED_EVERY = 5
-EVENTS = {"kill follow": 6, "kill server": 1, "cut": 2, "purge": 2, "fail over": 1, "full disk": 1}  # how often
+EVENTS = {"kill follow": 6, "kill server": 1, "cut": 2, "purge": 2, "fail over": 1, "full disk": 1, "change bucket": 4}
+BUCKETS = ("well", "dead", "slow", "refused", "broken off")  # how it answers until the next event of its kind
+SLOW_S = 0.5  # for an answer
 
 
 class Noted(NamedTuple):
@@ -94,15 +100,18 @@ class Writer:
 class World:
     """A primary, its replica that may take its place, and a log that follows whichever is the primary."""
 
-    def __init__(self, servers, disk: Path, rng):
+    def __init__(self, servers, disk: Path, store: ObjectStore, rng):
         self.primary, self.other = servers
+        self.url, self.bucket, self.buckets = store.new_place(), "well", Counter()
+        self._is_over = threading.Event()
+        store.fault = self._fault
         self.to = disk / "log"
         self._disk, self._random, self.kills = disk, rng, 0
         self.primary.sql("CREATE DATABASE shop")
         for domain_id in DOMAINS:
             self.primary.sql(f"CREATE TABLE shop.t{domain_id} (id INT PRIMARY KEY, n INT, note VARCHAR(200))")
         self.other.follow(self.primary)
-        self.following = Following(source_of(self.primary, self.other), self.to)
+        self.following = Following(source_of(self.primary, self.other), self.to, "--archive", self.url)
         self.writers = [Writer(self, domain_id, rng.random()) for domain_id in DOMAINS]
 
     def happen(self, event):
@@ -118,9 +127,23 @@ class World:
     def _tick(self):
         self.other.sql("DO SLEEP(0.01)")
 
+    def _fault(self, request: Request) -> int | str | None:
+        if self.bucket == "slow":
+            self._is_over.wait(SLOW_S)
+        half = "break" if request.method == "GET" else None
+        return {"dead": 503, "refused": 403, "broken off": half}.get(self.bucket)
+
+    def change_bucket(self):
+        self.bucket = self._random.choice([one for one in BUCKETS if one != self.bucket])
+        self.buckets[self.bucket] += 1
+
     def kill_follow(self):
         self.kills += 1
         self.following.kill()
+        if self.bucket == "refused":  # that is for people to mend
+            refused = follow_once(source_of(self.primary, self.other), self.to, "--archive", self.url)
+            assert (refused.returncode, "refuses access" in refused.stderr) == (2, True), refused.stderr
+            self.bucket = "well"
         self.following.start()
 
     def kill_server(self):
@@ -170,41 +193,63 @@ class World:
     def end(self):
         for writer in self.writers:
             writer.stop()
+        self.bucket = "well"
+        self._is_over.set()
         self.following.stop()
-        done = follow_once(source_of(self.primary), self.to)
+        done = follow_once(source_of(self.primary), self.to, "--archive", self.url)
         assert done.returncode == 0, done.stderr
 
 
 @pytest.fixture
-def small_disk(tmp_path):
+def kills(request):
+    """How many there are to be."""
+    return request.config.getoption("--forgetless-kills") or (100 if request.config.getoption("--interop-all") else 2)
+
+
+@pytest.fixture
+def temporary_files(tmp_path, monkeypatch):
+    """Those of killed processes go with the test."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+
+
+@pytest.fixture
+def small_disk(tmp_path, kills):
     disk = tmp_path / "disk"
     disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK_MB}m", "tmpfs", disk], capture_output=True)
+    size = f"size={DISK_MB + kills * DISK_MB_OF_KILL}m"
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "tmpfs", disk], capture_output=True)
     if mounted.returncode:
         pytest.skip("a disk that is full needs the right to mount one")
     yield disk
     subprocess.run(["umount", "-l", disk], check=True)
 
 
+@pytest.mark.usefixtures("temporary_files")
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # PyMySQL leaves those of killed servers
-def test_nothing_is_forgotten(new_primary_of, new_replica, new_ibb_primary, version, small_disk, request, seed, capsys):
-    takes_all = request.config.getoption("--interop-all")
-    kills, checks = (100, 60) if takes_all else (3, 4)
+def test_nothing_is_forgotten(
+    new_primary_of, new_replica, new_ibb_primary, version, small_disk, object_store, kills, seed, capsys
+):
+    is_short = kills < 100
+    checks = 4 if is_short else 60
     rng = random.Random(seed)
-    world = World((new_primary_of(1), new_primary_of(2)), small_disk, rng)
-    happened = []
+    world = World((new_primary_of(1), new_primary_of(2)), small_disk, object_store, rng)
+    happened = ["change bucket"]
     try:
         while world.kills < kills:
-            happened += rng.choices(list(EVENTS), EVENTS.values())
             world.happen(happened[-1])
+            happened += rng.choices(list(EVENTS), EVENTS.values())
     finally:
         for writer in world.writers:
             writer.stop()
     world.end()
     run_program(ibbmaster("verify", "--strict", str(world.to)))
+    run_program(ibbmaster("diff", str(world.to), world.url))
+    if not is_short:
+        run_program(ibbmaster("archive", "verify", world.url))
 
     replica = new_replica(version, "--gtid-strict-mode=1", "--slave-parallel-threads=4")
-    replica.follow(new_ibb_primary(world.to, "--tls", "off"), start=False)
+    replica.follow(new_ibb_primary(world.url, "--tls", "off"), start=False)
     replica.follow_until(made := "0-1-3")  # the tables, which no position below may leave out
     wrong = []
     chosen = zip(*(sorted(rng.choices(range(len(writer.noted)), k=checks)) for writer in world.writers), strict=True)
@@ -214,11 +259,12 @@ def test_nothing_is_forgotten(new_primary_of, new_replica, new_ibb_primary, vers
         replica.follow_until(",".join((made, *(one.gtid for one in noted))))
         found = [replica.sql(HASH.format(domain_id))[0] for domain_id in DOMAINS]
         wrong += [one.gtid for one, content in zip(noted, found, strict=True) if one.content != content]
-    with package.open(world.to) as log:
+    with package.open(world.url) as log:
         transactions = sum(1 for _ in log)
     with capsys.disabled():
-        counts = ", ".join(f"{happened.count(event)} x {event}" for event in EVENTS)
+        counts = ", ".join(f"{happened[:-1].count(event)} x {event}" for event in EVENTS)
         print(f"\n{version}, seed {seed}: {transactions} transactions, {world.kills} kills ({counts})")
+        print(f"the bucket: {', '.join(f'{count} x {what}' for what, count in world.buckets.items())}")
         noted_count = sum(len(writer.noted) for writer in world.writers)
         print(f"{2 * checks} of {noted_count} noted hashes compared, {len(wrong)} wrong")
     assert wrong == []
