@@ -18,13 +18,16 @@ from ibbmaster.schema.model import SchemaPlace, TableKind, TableVersion
 from ibbmaster.schema.render import create_table
 from ibbmaster.schema.versions import NO_VERSIONS, TableVersions
 from ibbmaster.sqltext.table_name import parse_table_name
-from ibbmaster.tables.arrow.live import LiveSource, address, live_range, read_history
-from ibbmaster.tables.arrow.offset import (
+from ibbmaster.tables.arrow.live import (
+    LiveSource,
     Offset,
     TableTexts,
+    address,
     decode_offset,
     encode_offset,
+    live_range,
     position_of_option,
+    read_history,
     tables_of,
 )
 from ibbmaster.tables.arrow.plan import OF_ROWS, ReadTask, selected_versions, selection_of, tasks_between

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.tables.arrow.offset import decode_offset
+from ibbmaster.tables.arrow.live import decode_offset
 from ibbmaster.tables.arrow.plan import OF_ROWS
 from ibbmaster.tables.arrow.read_options import ReadOptions
 from ibbmaster.tables.arrow.shape import ShapeField

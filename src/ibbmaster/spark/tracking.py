@@ -19,7 +19,7 @@ from ibbmaster.rows.shape import SchemaMode
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from ibbmaster.schema.versions import NO_VERSIONS, TableState, TableVersions
 from ibbmaster.storage.ibb.file_name import parse_file_name
-from ibbmaster.tables.arrow.offset import Offset, decode_offset, encode_offset, position_of_option
+from ibbmaster.tables.arrow.live import Offset, decode_offset, encode_offset, position_of_option
 from ibbmaster.tables.arrow.plan import (
     OF_ROWS,
     ReadTask,

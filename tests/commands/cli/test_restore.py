@@ -1,10 +1,13 @@
 """`ibbmaster restore` says what it would do; tests/interop/test_restore.py lets it do it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import ibbmaster
+from ibbmaster.commands.cli.restore import new_server
+from ibbmaster.errors import RestoreError
 
 
 @pytest.fixture
@@ -44,3 +47,45 @@ def test_a_dry_run_shows_the_last_transaction_and_the_next(run, log, tmp_path):
 def test_a_new_server_needs_a_directory_and_only_that(run, log, options):
     code, said, problem = run("restore", log, "--until", "0-1-2", *options)
     assert (code, said, problem) == (2, "", "ibbmaster: --into new and --datadir DIR belong together\n")
+
+
+def program(directory: Path, name: str, text: str) -> None:
+    (directory / name).write_text(f"#!/bin/sh\n{text}\n")
+    (directory / name).chmod(0o755)
+
+
+@pytest.fixture
+def programs(tmp_path, monkeypatch):
+    """Where its programs are looked for, beside a shell's."""
+    directory = tmp_path / "programs"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", str(directory))
+    program(directory, "mariadb-install-db", "/bin/mkdir -p ${2#--datadir=}")
+    program(
+        directory,
+        "mariadbd",
+        "echo one > ${2#--datadir=}/restore.err; echo 'out of luck' >> ${2#--datadir=}/restore.err",
+    )
+    return directory
+
+
+def refusal(datadir: Path) -> str:
+    with pytest.raises(RestoreError) as refused, new_server(datadir):
+        pytest.fail("it has started")
+    return str(refused.value)
+
+
+def test_programs_that_are_missing_are_named(programs, tmp_path):
+    (programs / "mariadbd").unlink()
+    assert refusal(tmp_path / "new") == "--into new needs mariadbd: apt install mariadb-server-core, or name a server"
+
+
+def test_a_directory_with_something_in_it_stays_as_it_is(programs, tmp_path):
+    assert refusal(programs) == f"{programs}: expected an empty directory, or none"
+    assert refusal(programs / "mariadbd") == f"{programs}/mariadbd: expected an empty directory, or none"
+
+
+def test_programs_that_fail_are_quoted(programs, tmp_path):
+    assert refusal(tmp_path / "new") == "mariadbd: one / out of luck"
+    program(programs, "mariadb-install-db", "echo 'no room'; exit 1")
+    assert refusal(tmp_path / "other") == "mariadb-install-db: no room"

@@ -1,10 +1,11 @@
 """A primary that Spark reads: its ranges are positions, and a dump that ends early is an error of the batch, too."""
 
 import dataclasses
+import json
 
 import pytest
 
-from ibbmaster.errors import SourceError
+from ibbmaster.errors import ConfigurationError, SourceError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.replication.event.group import EventGroup
@@ -12,9 +13,17 @@ from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_g
 from ibbmaster.spark import live as tracking
 from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.tracking import Limits
+from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.tables.arrow import live
-from ibbmaster.tables.arrow.live import LiveSource, live_range, read_history
-from ibbmaster.tables.arrow.offset import encode_offset
+from ibbmaster.tables.arrow.live import (
+    LiveSource,
+    decode_offset,
+    encode_offset,
+    live_range,
+    position_of_option,
+    read_history,
+    tables_of,
+)
 from ibbmaster.tables.arrow.options import parse_options
 from tests.machinery.events import make_gtid_event
 from tests.table_versions import ddl
@@ -80,3 +89,42 @@ def test_a_history_is_that_of_its_range_and_of_what_was_declared(monkeypatch):
     for declared, end in [("a", "0-1-1"), ("a", "0-1-1"), ("b", "0-1-1"), ("b", "0-1-2"), ("a", "0-1-1")]:
         assert columns(declared, end) == [declared, f"at_{end[-1]}"]
     assert len(folded) == 4
+
+
+POSITION = GtidPosition.parse("0-1-100,1-2-7")
+OFFSET = {"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}
+
+
+def test_an_offset_is_the_position_and_a_hint_where_it_is():
+    assert encode_offset(POSITION, LogPosition(12, 14303233)) == OFFSET
+    assert encode_offset(POSITION, LogPosition(0, 4), file_name="binlog.000007")["file"] == "binlog.000007"
+    assert decode_offset(OFFSET | {"lag": {"groups": 1}}) == decode_offset(OFFSET) == POSITION
+    assert decode_offset({"v": 1, "gtid": ""}) == GtidPosition()
+
+
+def test_the_tables_of_an_offset_have_their_own_names():
+    tables = {TableName("shop", "orders"): "CREATE TABLE a", TableName("shop.eu", "a,b"): None}
+    offset = encode_offset(POSITION, LogPosition(0, 4), tables)
+    assert list(offset["tables"]) == ["shop.orders", "`shop.eu`.`a,b`"]
+    assert tables_of(json.loads(json.dumps(offset))) == tables
+    assert tables_of({"tables": {"shop.a,b": "x"}}) == {("shop", "a,b"): "x"}  # as older versions wrote it
+    with pytest.raises(ConfigurationError, match=r"'shop\.eu\.orders' is not .* begin the stream anew$"):
+        tables_of({"tables": {"shop.eu.orders": "x"}})
+
+
+@pytest.mark.parametrize("offset", [{}, {"v": 2, "gtid": ""}, {"v": 1}, {"v": 1, "gtid": 5}])
+def test_another_offset_is_refused(offset):
+    with pytest.raises(ConfigurationError, match=r"is not one of this source \(version 1\)"):
+        decode_offset(offset)
+
+
+@pytest.mark.parametrize("text", ["0-1-100,1-2-7", json.dumps(OFFSET)])
+def test_a_stream_begins_at_a_position_or_an_offset(text):
+    assert position_of_option(text) == POSITION
+
+
+@pytest.mark.parametrize("text", ["nonsense", "{", '{"v": 2}', "[" * 5000, "{" * 5000, '{"a":' * 100_000])
+def test_what_is_neither_is_refused_in_one_line(text):
+    with pytest.raises(ConfigurationError, match="expected earliest, latest, a GTID position or an offset") as caught:
+        position_of_option(text)
+    assert len(str(caught.value)) < 500

@@ -4,11 +4,12 @@ Groups of a primary have no place in a file. They are numbered in the order in w
 tables have places among them; readers of a range again see by some GTIDs whether the order is the same.
 """
 
+import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ibbmaster.errors import SourceError
+from ibbmaster.errors import ConfigurationError, GtidError, SourceError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.logs.capture.client import PrimaryAddress, groups_between, logged_position, oldest_position
 from ibbmaster.logs.log.group_folding import GroupFolding
@@ -19,9 +20,62 @@ from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.versions import TableVersions
+from ibbmaster.sqltext.table_name import TableName, parse_table_name
 from .read_options import ReadOptions
 from .schema_reading import declared_schema
 from .staging import live_stages
+
+VERSION = 1
+
+Offset = dict[str, int | str | dict[str, str | None] | dict[str, int]]
+TableTexts = dict[TableName, str | None]  # CREATE TABLE by database and table
+
+
+def encode_offset(
+    position: GtidPosition, point: LogPosition, tables: TableTexts | None = None, *, file_name: str | None = None
+) -> Offset:
+    """`{"v": 1, "gtid": "0-1-100,1-2-7", "file": 12, "offset": 14303233}`: a GTID for each domain, which decides, and
+    where in the log that is, for people and metrics. The caller adds `lag` of the last batch and `columns`; `tables`
+    of a running primary: the CREATE TABLE of those that statements have changed, null where gone or unknown.
+
+    `file_name`: of a traditional file.
+    """
+    file = point.file_no if file_name is None else file_name
+    offset: Offset = {"v": VERSION, "gtid": str(position), "file": file, "offset": point.offset}
+    if tables:
+        offset["tables"] = {str(name): text for name, text in sorted(tables.items())}
+    return offset
+
+
+def tables_of(offset: Mapping[str, object]) -> TableTexts:
+    """Raises ConfigurationError: the tables of the offset were not written so."""
+    found = offset.get("tables", {})
+    if not isinstance(found, dict) or not all(text is None or isinstance(text, str) for text in found.values()):
+        raise ConfigurationError(f"offset {json.dumps(dict(offset))[:60]} has tables that are no statements")
+    try:
+        return {parse_table_name(name): text for name, text in found.items()}
+    except ConfigurationError as error:
+        problem = "an older version wrote it, and it may mean another table: begin the stream anew"
+        raise ConfigurationError(f"offset {json.dumps(dict(offset))[:60]}: {error}: {problem}") from None
+
+
+def decode_offset(offset: Mapping[str, object]) -> GtidPosition:
+    """Raises ConfigurationError: the offset is none of ours, or of a later version."""
+    if offset.get("v") != VERSION or not isinstance(offset.get("gtid"), str):
+        raise ConfigurationError(
+            f"offset {json.dumps(dict(offset))[:60]} is not one of this source (version {VERSION})"
+        )
+    return GtidPosition.parse(str(offset["gtid"]))
+
+
+def position_of_option(text: str) -> GtidPosition:
+    """Raises ConfigurationError: `startingOffsets` is neither a GTID position nor an offset."""
+    try:
+        return decode_offset(json.loads(text)) if text.startswith("{") else GtidPosition.parse(text)
+    except (ValueError, RecursionError, GtidError, ConfigurationError) as error:
+        problem = f"option startingOffsets is {text[:60]!r}, expected earliest, latest, a GTID position or an offset"
+        raise ConfigurationError(f"{problem}: {error}") from None
+
 
 _HISTORIES: dict[tuple[object, ...], SchemaHistory] = {}  # the last one
 PASSWORD_VARIABLE = "IBBMASTER_PASSWORD"

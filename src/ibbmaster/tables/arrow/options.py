@@ -20,7 +20,7 @@ from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sizes import parse_size
 from ibbmaster.sqltext.table_name import divided, parse_table_name, parse_table_pattern
 from ibbmaster.storage.disk.place import place, whole_place
-from .offset import position_of_option
+from .live import position_of_option
 from .read_options import Granularity, ReadOptions, parse_schema_mode, with_keys
 from .staging import named_as_options, option_names
 

@@ -41,10 +41,10 @@ from .arrays import decimal_array, fixed_array, group_array, picked_texts, shown
 from .cell import value_cell
 from .column_reading import Reading, text_op
 from .event_batch import EventBatch, PlainEvents
-from .known_tables import more_open_tables, new_open_tables, open_row
 from .read_options import ZeroDates
 from .row_tables import ColumnCells, RowTables
 from .shape import ABSENT_FIELD, RESERVED, ShapeField, TableFields, arrow_schema, arrow_type
+from .table_maps import more_open_tables, new_open_tables, open_row
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -18,9 +18,9 @@ from ibbmaster.schema.model import SchemaPlace
 from ibbmaster.storage.codec.buffer import Buffer
 from .cell import cell_reader, completed_columns, converting_reader
 from .column_reading import Reading, can_cast, raw_reading_of, reading_of, size_of, text_reading_of
-from .known_tables import MapStore, with_room
 from .read_options import ZeroDates
 from .shape import ShapeField, column_type, expect_readable, field_name
+from .table_maps import MapStore, with_room
 
 Step = tuple[int, int, int, int, int]  # the columns of StepColumn
 

@@ -35,7 +35,7 @@ from ibbmaster.schema.indexing import row_key
 from ibbmaster.schema.model import SchemaPlace, TableKind
 from ibbmaster.tables.arrow.collecting import event_batches
 from ibbmaster.tables.arrow.event_batch import ALL_BITS, EventBatch, PlainEvents, is_before
-from ibbmaster.tables.arrow.known_tables import MapStore, more_open_tables, new_open_tables, open_row, with_room
+from ibbmaster.tables.arrow.table_maps import MapStore, more_open_tables, new_open_tables, open_row, with_room
 from ibbmaster.work import check_wanted
 from .fast_kept_rows import FastKeptRows
 from .folding import NotPlainError, RowFold, is_of_replace
