@@ -189,7 +189,13 @@ def soak(directory: Path, minutes: float, commits_per_s: float) -> list[Sample]:
         (last,) = primary.sql("SELECT @@gtid_binlog_pos")[0]
         pid, port = stack.enter_context(relay(directory, primary))
         replica.follow_at("127.0.0.1", port, user=USER, password=PASSWORD)
-        login: dict[str, Any] = {"host": "127.0.0.1", "port": port, "user": USER, "password": PASSWORD, "uses_tls": False}
+        login: dict[str, Any] = {
+            "host": "127.0.0.1",
+            "port": port,
+            "user": USER,
+            "password": PASSWORD,
+            "uses_tls": False,
+        }
         writer = _Writer(primary, commits_per_s, random.Random(1))
         first = int(str(last).rpartition("-")[2]) + 1
         readers = [
