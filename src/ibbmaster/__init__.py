@@ -1,8 +1,7 @@
 """A MariaDB replication primary without a MariaDB server.
 
-These names are the package: `open` and `create` return logs, `serve` serves them to replicas; everything else may move.
-Each is loaded at its first use, so importing the package loads neither trio nor PySpark.
-"""
+These names are the package; everything else may move. Each is loaded at its first use: importing the package loads
+neither trio nor PySpark."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Global transaction ids, a replica's position and a primary's state.
 
-A *position* says how far a replica is: at most one GTID a domain. A *state* says what a primary has logged: the last
-sequence number of every (domain, server) pair, and the latest server of each domain. Text forms are those of
-MariaDB: `domain-server-seqno`, separated by commas.
-"""
+A *position* has at most one GTID a domain. A *state* is what a primary has logged: the last sequence number of every
+(domain, server) pair, and the latest server of each domain. Text as MariaDB's: `domain-server-seqno`, separated by
+commas."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ class Gtid:
 
     @classmethod
     def parse(cls, text: str) -> Gtid:
-        """Read `domain-server-seqno`, with spaces around it. Raises GtidError: the text has another shape, or a
-        number is too large."""
+        """Read `domain-server-seqno`. Raises GtidError: the text has another shape, or a number is too large."""
         match = _GTID.fullmatch(text.strip())
         if match is None:
             raise GtidError(f"{text[:60]!r} is not a valid GTID: expected domain-server-seqno, as in 0-1-100")
@@ -57,8 +55,7 @@ class GtidPosition(Mapping[int, Gtid]):
 
     @classmethod
     def parse(cls, text: str) -> GtidPosition:
-        """Read a comma-separated list, perhaps empty. Raises GtidError: a part is no GTID; DuplicateDomainError: two
-        GTIDs of one domain."""
+        """Read a comma-separated list, perhaps empty. Raises GtidError, DuplicateDomainError: two GTIDs of a domain."""
         if not text.strip():
             return cls()
         return cls(Gtid.parse(part) for part in text.split(","))
@@ -80,11 +77,8 @@ class GtidPosition(Mapping[int, Gtid]):
 
 
 class GtidState:
-    """The GTIDs that a primary has logged: per domain the last sequence number of each server.
-
-    The servers of a domain have the order in which they last logged, the latest last. Mutable; `copy()` before you
-    keep one.
-    """
+    """The GTIDs that a primary has logged: per domain the last sequence number of each server, in the order in which
+    they last logged, the latest last. Mutable: `copy()` to keep one."""
 
     __slots__ = ("_domains",)
 

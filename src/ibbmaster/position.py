@@ -8,12 +8,10 @@ PAGE_SIZE = 16384  # bytes of a page of an `.ibb` file
 
 
 class LogPosition(NamedTuple):
-    """A file and a byte in it; positions compare in the order of the log.
+    """A file and a byte in it, in the order of the log.
 
-    `file_no` is the number of an `.ibb` file, or the index of a traditional file in its series; `offset` counts
-    bytes from the file's start. A record's position is the type byte of its first chunk. Between groups, a position
-    lies behind every group that begins before it.
-    """
+    `file_no` is the number of an `.ibb` file, or the index of a traditional file in its series. A record's position is
+    the type byte of its first chunk. Between groups, a position lies behind every group that begins before it."""
 
     file_no: int
     offset: int

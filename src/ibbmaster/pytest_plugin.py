@@ -1,10 +1,8 @@
-"""Fixtures for tests of binlog readers: `ibb_primary`, and the log that it serves.
-
-Installing it enables the plugin. A fixture of the same name in a `conftest.py` replaces one here.
+"""Fixtures for tests of binlog readers: `ibb_primary`, and the log that it serves; a fixture of the same name in a
+`conftest.py` replaces one here.
 
 pytest rewrites the assertions of every module of a plugin, here hundreds without tests. So this module puts Python's
-own finder before that of pytest for the modules of this package.
-"""
+own finder before that of pytest for the modules of this package."""
 
 from __future__ import annotations
 

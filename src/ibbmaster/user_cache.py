@@ -1,9 +1,7 @@
 """The caches of this user, and whether only this user can have written their content.
 
-Readers believe a cache, and even run its programs. So it counts only if only this user and root can have written it:
-each directory on the way, each link and each file belongs to one of them, and others may not write there. A sticky
-directory such as /tmp may be on the way: users cannot replace the files of others in it.
-"""
+Readers believe a cache, and even run its programs. So it counts only if each directory on the way, each link and each
+file belongs to this user or root, and others may not write there. A sticky directory such as /tmp may be on the way."""
 
 import errno
 import os
@@ -46,8 +44,7 @@ def program_directory() -> Path:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and its missing parents; others may read but not write them, whatever the umask. Raises OSError:
-    it cannot be made."""
+    """Make a directory and its missing parents, which others may not write. Raises OSError."""
     if not path.parent.is_dir():
         make_directory(path.parent)
     try:
@@ -59,8 +56,8 @@ def make_directory(path: Path) -> None:
 
 def distrust(path: Path, *, owners: Collection[int] = ()) -> str | None:
     """Why another user may have written, or chosen, the content of a path; None if no other user can. `owners` are
-    further trusted user ids. A missing path is judged by the directories in which it would be made. Raises OSError: it
-    cannot be looked at."""
+    further trusted user ids. A missing path is judged by the directories above it. Raises OSError: it cannot be looked
+    at."""
     trusted = {ROOT, os.geteuid(), *owners}
     ahead = [*reversed(path.absolute().parts)]
     at = Path(ahead.pop())

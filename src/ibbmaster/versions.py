@@ -1,7 +1,5 @@
-"""The differences between versions of MariaDB, in one table with names. The document: protocol/versions.md.
-
-A version is a number, as in conditional comments: 110806 is 11.8.6. Of an unknown version, 0, nothing holds.
-"""
+"""The differences between versions of MariaDB, in one table with names. The document: protocol/versions.md. A version
+is a number, as in conditional comments: 110806 is 11.8.6. Of an unknown version, 0, nothing holds."""
 
 import enum
 import functools

@@ -1,6 +1,5 @@
 """Work that others may break off: a statement that reads a whole log, or joins large tables. Its starter runs it in a
-context with a `Work`; long work calls `check_wanted` a few times a second. Without a `Work` code is never broken
-off."""
+context with a `Work`; long work calls `check_wanted` a few times a second."""
 
 import contextlib
 import enum
@@ -105,8 +104,7 @@ class Lock(Protocol):
 
 @contextlib.contextmanager
 def holding(lock: Lock) -> Iterator[None]:
-    """Hold a lock that others may hold for long. Raises BrokenOffError: meanwhile the work that runs here is no longer
-    wanted."""
+    """Hold a lock that others may hold for long. Raises BrokenOffError: the work here is no longer wanted."""
     while not lock.acquire(timeout=LOCK_LOOK_S):
         check_wanted()
     try:

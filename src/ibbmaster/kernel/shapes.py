@@ -1,7 +1,5 @@
-"""What kernels take and give, as words of 64 bits.
-
-An array is its address, and its size in each dimension; a named tuple its fields. Two words are returned at most.
-"""
+"""What kernels take and give, as words of 64 bits: an array is its address and its size in each dimension, a named
+tuple its fields. Two words are returned at most."""
 
 from __future__ import annotations
 

@@ -241,9 +241,8 @@ def engine_of(table: TableVersion) -> str:
 def tables_reached(
     catalog: SchemaCatalog, tables: Iterable[TableName], text: str | None
 ) -> frozenset[TableName] | None:
-    """The tables, as keys of the catalog, whose rows a statement on these may change by views, triggers and functions:
-    each one named in them; None: any. `text`: the statement's, if known: only functions that it names can run.
-    """
+    """The tables, as keys of the catalog, whose rows a statement on these may change by views, triggers and functions;
+    None: any. Only functions in `text`, if known, can run."""
     routines = [program.name for program in catalog.programs.values() if program.kind in _CALLED]
     if routines and (text is None or _is_any_in(routines, _words(text))):
         return None

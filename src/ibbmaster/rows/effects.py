@@ -1,6 +1,5 @@
-"""The effect of a statement on the rows of tables, beyond the row events of its group: by the DDL that `schema` reads,
-and the tables that a change of rows in statement format names. An unreadable statement may change any table.
-"""
+"""The effect of a statement on the rows of tables, beyond the row events of its group: by the DDL that `schema` reads.
+An unreadable statement may change any table."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -27,8 +26,7 @@ _BETWEEN_TABLES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emptied:
-    """No older row is left: the table is made anew or gone; or TRUNCATE (`is_kept`). `is_temporary`: it is the
-    session's."""
+    """No older row is left; by TRUNCATE `is_kept`. `is_temporary`: the table is the session's."""
 
     table: TableName
     is_kept: bool = False
@@ -51,9 +49,8 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionStep:
-    """The rows of some partitions, by names in lower case, () for all, are gone, or in another table, perhaps in
-    exchange for its rows. `is_joined`: that table is now a partition. `is_split`: it is new. `is_dropped`: the
-    partitions are gone, too."""
+    """The rows of some partitions, by names in lower case, () for all, are gone or in another table, perhaps in
+    exchange. `is_joined`: that table is now a partition; `is_split`: it is new; `is_dropped`: partitions are gone."""
 
     table: TableName
     names: tuple[str, ...]
@@ -65,8 +62,7 @@ class PartitionStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
-    """Rows have changed, and no event shows how; `adds`: also in empty tables. `step`: readers that have the rows can
-    follow it."""
+    """Rows have changed, unseen; `adds`: also in empty tables. `step`: readers that have the rows can follow it."""
 
     table: TableName
     reason: str

@@ -1,6 +1,5 @@
-"""A table over its versions in one shape: the columns of one version, and their values in rows of the others. Columns
-keep their identity through renames; older rows have the value that ALTER TABLE gave; types widen.
-"""
+"""A table over its versions in one shape: columns keep their identity through renames; older rows have the value that
+ALTER TABLE gave; types widen."""
 
 from __future__ import annotations
 
@@ -101,9 +100,8 @@ class ColumnOrigin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableShape:
-    """The columns that a table is read with, those of `version`. None: only a TABLE_MAP has them, names identify them,
-    and those that rows lack have unknown values.
-    """
+    """The columns of `version`, that a table is read with. None: names of a TABLE_MAP identify them, and those that
+    rows lack have unknown values."""
 
     schema: TableSchema
     version: TableVersion | None = None
@@ -257,9 +255,7 @@ def united(newest: TableShape, others: Iterable[TableShape]) -> TableShape:
 
 
 def widening(old: Column, new: Column, filled_size: int = 0) -> Convert | None:
-    """From a value of one column to the same of another; None if it is so already, or there is no way. `filled_size`:
-    as in `TableColumn`.
-    """
+    """From a value of one column to the same of another; None if it is so already, or there is no way."""
     if old.kind is new.kind is ValueKind.BINARY:
         size = new.size if new.is_fixed_length else filled_size if old.is_fixed_length else 0
         if (bytes_max(old), old.is_fixed_length) < (size, True):

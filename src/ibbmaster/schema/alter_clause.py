@@ -6,20 +6,8 @@ from ibbmaster.sqltext.cursor import Cursor, outside_brackets, parts_of
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import Token, TokenKind
 from . import clause as ddl
+from . import reading
 from .definition import parse_column, parse_definition, parse_options
-from .reading import (
-    expect_brackets,
-    expect_column,
-    expect_name,
-    expect_option,
-    expect_table,
-    expect_words,
-    fail,
-    take_value,
-    takes_charset,
-    takes_collation,
-    written,
-)
 
 CLAUSE_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
 _PARTITIONS = (  # and names with commas between them
@@ -42,13 +30,13 @@ def parse_clauses(
             cursor.take()
             if not cursor.takes_sign("="):
                 cursor.takes_words("TO") or cursor.takes_words("AS")
-            to = expect_table(cursor, database or table.database)
+            to = reading.expect_table(cursor, database or table.database)
         else:
             found += _clause(cursor, table, sql_mode, database or table.database)
         if cursor.takes_words("PARTITION", "BY"):  # stands after the last clause without a comma
-            found.append(ddl.AlterPartitions(verb="PARTITION BY", text=written(cursor.rest()).strip()))
+            found.append(ddl.AlterPartitions(verb="PARTITION BY", text=reading.written(cursor.rest()).strip()))
         if not cursor.is_at_end:
-            raise fail(cursor, "','")
+            raise reading.fail(cursor, "','")
         if len(found) > CLAUSE_COUNT_MAX:
             raise ddl.NotUnderstoodError(f"more than {CLAUSE_COUNT_MAX} clauses")
     return found, to
@@ -64,7 +52,7 @@ def tables_after_head(tokens: Sequence[Token], database: str) -> Iterator[TableN
         elif not word.is_word("TABLE"):
             continue
         if cursor.peek().is_name:
-            yield expect_table(cursor, database)
+            yield reading.expect_table(cursor, database)
 
 
 def _clause_parts(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -104,8 +92,8 @@ def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> l
         changes = cursor.take().is_word("CHANGE")
         cursor.takes_words("COLUMN")
         is_conditional = cursor.pass_condition()
-        name = expect_column(cursor)
-        definition = parse_column(expect_column(cursor) if changes else name, cursor, table.database, sql_mode)
+        name = reading.expect_column(cursor)
+        definition = parse_column(reading.expect_column(cursor) if changes else name, cursor, table.database, sql_mode)
         return [
             ddl.RedefineColumn(name=name, definition=definition, after=_place(cursor), is_conditional=is_conditional)
         ]
@@ -116,9 +104,13 @@ def _clause(cursor: Cursor, table: TableName, sql_mode: int, database: str) -> l
         if not is_column:
             cursor.take()
         is_conditional = cursor.pass_condition()
-        name = expect_name(cursor)
-        expect_words(cursor, "TO")
-        return [ddl.RenamePart(is_column=is_column, name=name, to=expect_name(cursor), is_conditional=is_conditional)]
+        name = reading.expect_name(cursor)
+        reading.expect_words(cursor, "TO")
+        return [
+            ddl.RenamePart(
+                is_column=is_column, name=name, to=reading.expect_name(cursor), is_conditional=is_conditional
+            )
+        ]
     if cursor.takes_words("CONVERT"):
         return _convert(cursor, database)
     return _others(cursor, database)
@@ -131,21 +123,21 @@ def _others(cursor: Cursor, database: str) -> list[ddl.AlterClause]:
     if any(cursor.takes_words(word, "KEYS") for word in ("ENABLE", "DISABLE")):
         return []
     if cursor.takes_words("ALGORITHM") or cursor.takes_words("LOCK"):
-        expect_option(cursor)
+        reading.expect_option(cursor)
         return []
     if cursor.takes_words("REMOVE", "PARTITIONING"):
         return [ddl.AlterPartitions(verb="REMOVE", text="")]
     if cursor.takes_words("EXCHANGE", "PARTITION"):
-        name = expect_name(cursor).lower()
+        name = reading.expect_name(cursor).lower()
         while not cursor.is_at_end and not cursor.takes_words("TABLE"):
             cursor.take()
-        other = expect_table(cursor, database)
+        other = reading.expect_table(cursor, database)
         cursor.rest()
         return [ddl.AlterRows(what="EXCHANGE PARTITION", other=other, partitions=(name,))]
     if cursor.peek().is_word("REORGANIZE", "COALESCE"):
         verb = cursor.take().text.upper()
         cursor.takes_words("PARTITION")
-        return [ddl.AlterPartitions(verb=verb, text=written(cursor.rest()).strip())]
+        return [ddl.AlterPartitions(verb=verb, text=reading.written(cursor.rest()).strip())]
     if cursor.peek().is_word(*_PARTITIONS) and cursor.peek(1).is_word("PARTITION", "TABLESPACE", "PARTITIONING"):
         verb, what = cursor.take().text.upper(), cursor.take().text.upper()
         named = partition_names(cursor) if verb == "TRUNCATE" and what == "PARTITION" else None
@@ -160,23 +152,23 @@ def partition_names(cursor: Cursor) -> tuple[str, ...]:
     """In lower case; none for ALL."""
     if cursor.takes_words("ALL"):
         return ()
-    found = [expect_name(cursor).lower()]
+    found = [reading.expect_name(cursor).lower()]
     while cursor.takes_sign(","):
-        found.append(expect_name(cursor).lower())
+        found.append(reading.expect_name(cursor).lower())
     return tuple(found)
 
 
 def _place(cursor: Cursor) -> str | None:
     if cursor.takes_words("FIRST"):
         return ""
-    return expect_name(cursor) if cursor.takes_words("AFTER") else None
+    return reading.expect_name(cursor) if cursor.takes_words("AFTER") else None
 
 
 def _add(cursor: Cursor, table: TableName, sql_mode: int) -> list[ddl.AlterClause]:
     if cursor.takes_words("SYSTEM", "VERSIONING"):
         return [ddl.AlterVersioning(is_versioned=True)]
     if cursor.takes_words("PARTITION"):
-        return [ddl.AlterPartitions(verb="ADD", text=written(cursor.rest()).strip())]
+        return [ddl.AlterPartitions(verb="ADD", text=reading.written(cursor.rest()).strip())]
     is_column = cursor.takes_words("COLUMN")
     if cursor.peek().is_word("IF") and cursor.peek(1).is_word("NOT"):
         is_conditional = is_column = cursor.pass_condition()
@@ -185,10 +177,10 @@ def _add(cursor: Cursor, table: TableName, sql_mode: int) -> list[ddl.AlterClaus
     if cursor.peek().is_sign("("):
         return [
             ddl.AddDefinition(definition=parse_definition(one, table.database, sql_mode), is_conditional=is_conditional)
-            for one in map(Cursor, parts_of(expect_brackets(cursor)))
+            for one in map(Cursor, parts_of(reading.expect_brackets(cursor)))
         ]
     if is_column:
-        definition = parse_column(expect_column(cursor), cursor, table.database, sql_mode)
+        definition = parse_column(reading.expect_column(cursor), cursor, table.database, sql_mode)
         return [ddl.AddDefinition(definition=definition, after=_place(cursor), is_conditional=is_conditional)]
     part = parse_definition(cursor, table.database, sql_mode)
     is_conditional = getattr(part, "is_conditional", False)
@@ -200,7 +192,7 @@ def _drop(cursor: Cursor) -> ddl.AlterClause:
         return ddl.AlterVersioning(is_versioned=False)
     if cursor.takes_words("PARTITION"):
         cursor.pass_condition()
-        return ddl.AlterPartitions(verb="DROP", text=written(cursor.rest()).strip())
+        return ddl.AlterPartitions(verb="DROP", text=reading.written(cursor.rest()).strip())
     if cursor.takes_words("PRIMARY", "KEY"):
         return ddl.RemovePart(what="index", name="PRIMARY")
     what = "column"
@@ -217,7 +209,7 @@ def _drop(cursor: Cursor) -> ddl.AlterClause:
     is_conditional = cursor.pass_condition()
     if what == "index" and cursor.takes_words("PRIMARY"):
         return ddl.RemovePart(what=what, name="PRIMARY")
-    name = expect_column(cursor) if what == "column" else expect_name(cursor)
+    name = reading.expect_column(cursor) if what == "column" else reading.expect_name(cursor)
     cursor.takes_words("RESTRICT") or cursor.takes_words("CASCADE")
     return ddl.RemovePart(what=what, name=name, is_conditional=is_conditional)
 
@@ -225,36 +217,36 @@ def _drop(cursor: Cursor) -> ddl.AlterClause:
 def _alter(cursor: Cursor, database: str) -> ddl.AlterClause:
     if cursor.takes_words("INDEX") or cursor.takes_words("KEY"):
         is_conditional = cursor.pass_condition()
-        name = expect_name(cursor)
+        name = reading.expect_name(cursor)
         is_ignored = not cursor.takes_words("NOT")
-        expect_words(cursor, "IGNORED")
+        reading.expect_words(cursor, "IGNORED")
         return ddl.IgnoreIndex(name=name, is_ignored=is_ignored, is_conditional=is_conditional)
     cursor.takes_words("COLUMN")
     is_conditional = cursor.pass_condition()
-    name = expect_column(cursor)
+    name = reading.expect_column(cursor)
     if cursor.takes_words("DROP", "DEFAULT"):
         return ddl.SetColumnDefault(name=name, default=None, is_conditional=is_conditional)
     if not cursor.takes_words("SET", "DEFAULT"):
-        raise fail(cursor, "SET DEFAULT or DROP DEFAULT")
-    return ddl.SetColumnDefault(name=name, default=take_value(cursor, database), is_conditional=is_conditional)
+        raise reading.fail(cursor, "SET DEFAULT or DROP DEFAULT")
+    return ddl.SetColumnDefault(name=name, default=reading.take_value(cursor, database), is_conditional=is_conditional)
 
 
 def _convert(cursor: Cursor, database: str) -> list[ddl.AlterClause]:
     if cursor.takes_words("PARTITION"):
-        name = expect_name(cursor)
-        expect_words(cursor, "TO", "TABLE")
-        other = expect_table(cursor, database)
+        name = reading.expect_name(cursor)
+        reading.expect_words(cursor, "TO", "TABLE")
+        other = reading.expect_table(cursor, database)
         cursor.rest()
         return [ddl.SplitTable(other=other, is_gone=False), ddl.AlterPartitions(verb="DROP", text=name)]
     if cursor.takes_words("TABLE"):
-        other = expect_table(cursor, database)
+        other = reading.expect_table(cursor, database)
         cursor.takes_words("TO", "PARTITION")
-        text = written(cursor.rest()).strip()
+        text = reading.written(cursor.rest()).strip()
         for end in ("WITH VALIDATION", "WITHOUT VALIDATION"):
             text = text.removesuffix(end).rstrip()
         return [ddl.SplitTable(other=other, is_gone=True), ddl.AlterPartitions(verb="ADD", text=f"(PARTITION {text})")]
-    expect_words(cursor, "TO")
-    charset, collation = takes_charset(cursor), takes_collation(cursor)
+    reading.expect_words(cursor, "TO")
+    charset, collation = reading.takes_charset(cursor), reading.takes_collation(cursor)
     if charset is None and collation is None:
         raise ddl.NotUnderstoodError("CONVERT TO without a character set")
     return [ddl.ConvertCharset(charset=ddl.CharsetClause(charset=charset, collation=collation))]

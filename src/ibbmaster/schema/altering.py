@@ -39,8 +39,7 @@ def altered(
     table: TableVersion, clauses: Iterable[ddl.AlterClause], collation: str, session: SchemaSession, new_id: NewId
 ) -> TableVersion:
     """The table after clauses, which all refer to its state before; `collation` is its database's. Raises
-    NotUnderstoodError: they do not fit the table as known. Source: MariaDB 11.8, sql_table.cc,
-    mysql_prepare_alter_table()."""
+    NotUnderstoodError: they do not fit it. Source: MariaDB 11.8, sql_table.cc, mysql_prepare_alter_table()."""
     return _Alteration(table, list(clauses), collation, session, new_id).run()
 
 

@@ -99,8 +99,8 @@ def _position(text: str) -> GtidPosition:
 
 
 def read_rows(pieces: Iterable[str]) -> Iterator[BaseRows]:
-    """INSERT by INSERT, each to be read before the next. Raises ConfigurationError: the text ends inside a statement,
-    or an INSERT is no list of literals."""
+    """INSERT by INSERT, each to be read before the next. Raises ConfigurationError: one is no list of literals, or ends
+    early."""
     database = ""
     for statement in statements_of(pieces):
         word, database = _look(statement[:_HEAD_SIZE], database)

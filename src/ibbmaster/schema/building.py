@@ -45,8 +45,7 @@ NewId = Callable[[], int]
 
 @dataclass(slots=True, kw_only=True)
 class TableDraft:
-    """A table under construction: its indexes name columns, until all exist. `collation` is that of columns that name
-    none."""
+    """A table under construction: its indexes name columns. `collation` is that of columns that name none."""
 
     name: TableName
     session: SchemaSession
@@ -98,8 +97,7 @@ class TableDraft:
         return column.id in self._bare_timestamps
 
     def complete_timestamps(self) -> None:
-        """The first TIMESTAMP in order follows changes, others begin at zero. Source: MariaDB 11.8, sql_table.cc,
-        promote_first_timestamp_column()."""
+        """The first follows changes, others begin at zero. Source: MariaDB 11.8, promote_first_timestamp_column()."""
         is_first = not self.session.has_explicit_timestamps
         for number, column in enumerate(self.columns):
             if not BY_NAME[column.type.word].is_zoned:

@@ -39,8 +39,7 @@ def program_key(database: str, kind: str, name: str) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaCatalog:
-    """A schema at one place, without temporary tables: databases and tables by the names that `case` finds them by,
-    programs by database, kind and name."""
+    """A schema at one place: tables and databases by names as `case` finds them, programs by database, kind, name."""
 
     databases: Mapping[str, DatabaseVersion] = field(default_factory=lambda: MappingProxyType({}))
     tables: Mapping[TableName, KnownTable] = field(default_factory=lambda: MappingProxyType({}))

@@ -207,8 +207,7 @@ class SplitTable(NamedTuple):
 
 
 class AlterRows(NamedTuple):
-    """It changes, removes or exchanges rows, but changes no column. `partitions`: names in lower case; () for ALL, None
-    where it names none."""
+    """It changes, removes or exchanges rows alone. `partitions`: names in lower case; () for ALL; None without."""
 
     what: str  # its words
     other: TableName | None = None
@@ -220,8 +219,7 @@ AlterClause = _OfParts | ConvertCharset | SetOptions | AlterVersioning | AlterPa
 
 
 class AlterTable(NamedTuple):
-    """Also CREATE INDEX, DROP INDEX. `problem`: the unreadable part, which leaves only `others` known: all tables it
-    may name."""
+    """Also CREATE INDEX, DROP INDEX. `problem`: unreadable, so only `others` are known: all tables it may name."""
 
     table: TableName
     clauses: tuple[AlterClause, ...] = ()

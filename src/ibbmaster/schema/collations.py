@@ -91,8 +91,7 @@ def collation_number(name: str) -> int | None:
 
 
 def sent_collation_number(name: str) -> int | None:
-    """As definitions of columns have it; None if unknown. Source: MariaDB 11.8, ctype-uca1400.h, and answers of
-    11.8."""
+    """As column definitions have it, if known. Source: MariaDB 11.8, ctype-uca1400.h, and answers of 11.8."""
     number = collation_number(name)
     return _UCA_1400_SENT.get(charset_of_collation(name)) if number is None or number >= UCA_1400 else number
 

@@ -9,22 +9,11 @@ from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.sqltext.token import TokenKind, tokens
 from . import clause as ddl
+from . import reading
 from .alter_clause import parse_clauses, tables_after_head
 from .column_type import parse_type
 from .definition import parse_definitions, parse_index, parse_options
 from .model import IndexKind, TableKind
-from .reading import (
-    SHOWN,
-    expect_brackets,
-    expect_name,
-    expect_option,
-    expect_table,
-    expect_text,
-    expect_words,
-    fail,
-    merged,
-    takes_database_charset,
-)
 
 _WORDS = rows_of(__package__, "statements")
 HARMLESS = frozenset(word for word, _ in _WORDS)  # statements that define no table
@@ -36,9 +25,8 @@ _HEAD_MAX = 40  # tokens between CREATE and its object: DEFINER=…, ALGORITHM=�
 
 
 def parse_ddl(sql: str, database: str = "", sql_mode: int = 0, version: int | None = None) -> ddl.DdlStatement | None:
-    """What a statement does to tables, databases and programs; None: nothing. `database` is the one it ran in,
-    `version` that of the server, as 110806. Raises NotUnderstoodError: it is unreadable, so any table may have
-    changed."""
+    """What a statement does to tables, databases and programs, if anything. `database` is the one it ran in, `version`
+    the server's, as 110806. Raises NotUnderstoodError: it is unreadable, so any table may have changed."""
     cursor = statement_cursor(sql, sql_mode, version)
     while cursor.peek().is_sign("("):
         cursor.take()  # (SELECT …)
@@ -63,7 +51,7 @@ def read_ddl(cursor: Cursor, sql: str, database: str = "", sql_mode: int = 0) ->
     first = cursor.peek()
     read = _READERS.get(first.text.upper()) if first.kind is TokenKind.WORD else None
     if read is None:
-        raise fail(cursor, "a statement")
+        raise reading.fail(cursor, "a statement")
     cursor.take()
     return read(cursor, database, sql_mode, sql)
 
@@ -103,16 +91,16 @@ def _create(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.DdlSt
         return _database(cursor, replaces=replaces)
     if kind == "VIEW":
         is_conditional = cursor.pass_condition()
-        return ddl.CreateView(table=expect_table(cursor, database), text=sql, is_conditional=is_conditional)
+        return ddl.CreateView(table=reading.expect_table(cursor, database), text=sql, is_conditional=is_conditional)
     if kind == "INDEX":
         return _create_index(cursor, index_kind, database)
     if kind == "SEQUENCE":
         return _sequence(cursor, database, sql_mode, sql, is_temporary=is_temporary, replaces=replaces)
     if kind != "TABLE":
-        raise ddl.NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it creates is not known")
+        raise ddl.NotUnderstoodError(f"{' '.join(sql[: reading.SHOWN].split())!r}: what it creates is not known")
     found = ddl.CreateTable(
         is_conditional=cursor.pass_condition(),
-        table=expect_table(cursor, database),
+        table=reading.expect_table(cursor, database),
         is_temporary=is_temporary,
         replaces=replaces,
         options=ddl.TableOptions(),
@@ -127,12 +115,12 @@ def _create_table(cursor: Cursor, found: ddl.CreateTable, database: str, sql_mod
     definitions: tuple[ddl.Definition, ...] = ()
     like = None
     if cursor.takes_words("LIKE"):
-        like = expect_table(cursor, database)
+        like = reading.expect_table(cursor, database)
     elif cursor.peek().is_sign("(") and not cursor.peek(1).is_word("SELECT", "WITH", "VALUES"):
-        inside = expect_brackets(cursor)
+        inside = reading.expect_brackets(cursor)
         own = Cursor(inside)
         if own.takes_words("LIKE"):
-            like = expect_table(own, database)
+            like = reading.expect_table(own, database)
         else:
             definitions = parse_definitions(inside, found.table.database, sql_mode)
     options = parse_options(cursor, database)
@@ -141,10 +129,10 @@ def _create_table(cursor: Cursor, found: ddl.CreateTable, database: str, sql_mod
 
 def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> ddl.AlterTable:
     is_conditional = cursor.pass_condition()
-    name = expect_name(cursor)
+    name = reading.expect_name(cursor)
     algorithm = cursor.take().text.upper() if cursor.takes_words("USING") else None
-    expect_words(cursor, "ON")
-    table = expect_table(cursor, database)
+    reading.expect_words(cursor, "ON")
+    table = reading.expect_table(cursor, database)
     try:
         index = parse_index(cursor, kind, name, is_conditional=is_conditional)
     except ddl.NotUnderstoodError as error:
@@ -153,9 +141,9 @@ def _create_index(cursor: Cursor, kind: IndexKind, database: str) -> ddl.AlterTa
         index = replace(index, algorithm=algorithm)
     while cursor.peek().is_word("ALGORITHM", "LOCK"):  # how it was made
         cursor.take()
-        expect_option(cursor)
+        reading.expect_option(cursor)
     if not cursor.is_at_end:
-        return ddl.AlterTable(table=table, problem=str(fail(cursor, "the end of CREATE INDEX")))
+        return ddl.AlterTable(table=table, problem=str(reading.fail(cursor, "the end of CREATE INDEX")))
     return ddl.AlterTable(table=table, clauses=(ddl.AddDefinition(definition=index, is_conditional=is_conditional),))
 
 
@@ -164,7 +152,7 @@ def _sequence(
 ) -> ddl.CreateSequence:
     found = ddl.CreateSequence(
         is_conditional=cursor.pass_condition(),
-        table=expect_table(cursor, database),
+        table=reading.expect_table(cursor, database),
         text=sql,
         is_temporary=is_temporary,
         replaces=replaces,
@@ -179,7 +167,7 @@ def _sequence(
                 found = replace(found, word=type_.word, is_unsigned=type_.is_unsigned)
             elif cursor.peek().is_word("ENGINE", "COMMENT"):
                 word = cursor.take().word
-                named[word] = expect_option(cursor)
+                named[word] = reading.expect_option(cursor)
             else:
                 cursor.take()
     except ddl.NotUnderstoodError as error:
@@ -189,16 +177,16 @@ def _sequence(
 
 def _database(cursor: Cursor, *, replaces: bool = False, alters: bool = False) -> ddl.CreateDatabase:
     is_conditional = cursor.pass_condition()
-    name = expect_name(cursor)
+    name = reading.expect_name(cursor)
     charset, comment = ddl.NO_CHARSET, None
     while not cursor.is_at_end:
-        if (found := takes_database_charset(cursor)) is not None:
-            charset = merged(charset, found)
+        if (found := reading.takes_database_charset(cursor)) is not None:
+            charset = reading.merged(charset, found)
         elif cursor.takes_words("COMMENT"):
             cursor.takes_sign("=")
-            comment = expect_text(cursor)
+            comment = reading.expect_text(cursor)
         else:
-            raise fail(cursor, "an option of the database")
+            raise reading.fail(cursor, "an option of the database")
     return ddl.CreateDatabase(
         name=name, charset=charset, comment=comment, replaces=replaces, is_conditional=is_conditional, alters=alters
     )
@@ -210,17 +198,17 @@ def _program(
     if kind == "PACKAGE" and cursor.takes_words("BODY"):
         kind = "PACKAGE BODY"
     is_conditional = cursor.pass_condition()
-    name = expect_table(cursor, database)
+    name = reading.expect_table(cursor, database)
     table = to = None
     if kind == "TRIGGER" and not is_dropped and not alters:
         while not cursor.is_at_end and not cursor.takes_words("ON"):
             cursor.take()
-        table = expect_table(cursor, name.database)
+        table = reading.expect_table(cursor, name.database)
     elif kind == "EVENT" and alters:
         to = name
         while not (cursor.is_at_end or cursor.peek().is_word("DO")):
             if cursor.takes_words("RENAME", "TO"):
-                to = expect_table(cursor, database)
+                to = reading.expect_table(cursor, database)
             else:
                 cursor.take()
     return ddl.NameProgram(
@@ -236,39 +224,39 @@ def _drop(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.DdlStat
     if kind in _NO_TABLES or kind == "PREPARE":
         return None
     if kind not in ("DATABASE", "SCHEMA", "INDEX", "TABLE", "TABLES", "VIEW", "SEQUENCE"):
-        raise ddl.NotUnderstoodError(f"DROP {kind[:SHOWN]} is not known")
+        raise ddl.NotUnderstoodError(f"DROP {kind[: reading.SHOWN]} is not known")
     is_conditional = cursor.pass_condition()
     if kind in ("DATABASE", "SCHEMA"):
-        return ddl.RemoveDatabase(name=expect_name(cursor))
+        return ddl.RemoveDatabase(name=reading.expect_name(cursor))
     if kind == "INDEX":
-        name = cursor.take().text if cursor.peek().is_word("PRIMARY") else expect_name(cursor)
-        expect_words(cursor, "ON")
+        name = cursor.take().text if cursor.peek().is_word("PRIMARY") else reading.expect_name(cursor)
+        reading.expect_words(cursor, "ON")
         removed = ddl.RemovePart(what="index", name=name, is_conditional=is_conditional)
-        return ddl.AlterTable(table=expect_table(cursor, database), clauses=(removed,))
-    tables = [expect_table(cursor, database)]
+        return ddl.AlterTable(table=reading.expect_table(cursor, database), clauses=(removed,))
+    tables = [reading.expect_table(cursor, database)]
     while cursor.takes_sign(","):
-        tables.append(expect_table(cursor, database))
+        tables.append(reading.expect_table(cursor, database))
     of_kind = TableKind[kind] if kind in ("VIEW", "SEQUENCE") else TableKind.BASE
     return ddl.DropTables(tables=tuple(tables), kind=of_kind, is_temporary=is_temporary)
 
 
 def _truncate(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.TruncateTable:
     cursor.takes_words("TABLE")
-    return ddl.TruncateTable(table=expect_table(cursor, database))
+    return ddl.TruncateTable(table=reading.expect_table(cursor, database))
 
 
 def _rename(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.RenameTables | None:
     if cursor.takes_words("USER"):
         return None
     if not (cursor.takes_words("TABLE") or cursor.takes_words("TABLES")):
-        raise fail(cursor, "TABLE")
+        raise reading.fail(cursor, "TABLE")
     is_conditional = cursor.pass_condition()
     pairs: list[tuple[TableName, TableName]] = []
     while not pairs or cursor.takes_sign(","):
-        table = expect_table(cursor, database)
+        table = reading.expect_table(cursor, database)
         _pass_wait(cursor)
-        expect_words(cursor, "TO")
-        pairs.append((table, expect_table(cursor, database)))
+        reading.expect_words(cursor, "TO")
+        pairs.append((table, reading.expect_table(cursor, database)))
     return ddl.RenameTables(pairs=tuple(pairs), is_conditional=is_conditional)
 
 
@@ -285,23 +273,23 @@ def _alter(cursor: Cursor, database: str, sql_mode: int, sql: str) -> ddl.DdlSta
         return _database(cursor, alters=True)
     if cursor.takes_words("SEQUENCE"):
         cursor.pass_condition()
-        return ddl.AlterSequence(table=expect_table(cursor, database))
+        return ddl.AlterSequence(table=reading.expect_table(cursor, database))
     for _ in range(_HEAD_MAX):
         token = cursor.take()
         if token.is_word("VIEW"):
-            return ddl.CreateView(table=expect_table(cursor, database), text=sql)
+            return ddl.CreateView(table=reading.expect_table(cursor, database), text=sql)
         if token.is_word(*_PROGRAMS):
             return _program(cursor, token.text.upper(), database, alters=True)
         if token.is_word(*_NO_TABLES) and not token.is_word("SQL"):
             return None
         if cursor.is_at_end:
             break
-    raise ddl.NotUnderstoodError(f"{' '.join(sql[:SHOWN].split())!r}: what it alters is not known")
+    raise ddl.NotUnderstoodError(f"{' '.join(sql[: reading.SHOWN].split())!r}: what it alters is not known")
 
 
 def _alter_table(cursor: Cursor, database: str, sql_mode: int, *, ignores: bool) -> ddl.AlterTable:
     is_conditional = cursor.pass_condition()
-    table = expect_table(cursor, database)
+    table = reading.expect_table(cursor, database)
     _pass_wait(cursor)
     rest = cursor.rest()
     try:

@@ -21,11 +21,9 @@ _TEXT = re.compile(r"(?:(?:tiny|medium|long)?text|(?:var)?char)\b", re.IGNORECAS
 def parse_declarations(script: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Every table that a script creates with columns, as `database.table`, and these, name to type.
 
-    A table is in the database of the last USE. Columns of LIKE and SELECT are unknown; system versioning without own
-    columns adds `row_start` and `row_end`, which is also part of the key. Columns without a character set get the
-    table's, unless it is utf8mb4, the default; those of the table's key get KEY_MARK. Raises ConfigurationError: the
-    script ends inside a statement.
-    """
+    A table is in the database of the last USE. Columns of LIKE and SELECT are unknown; system versioning adds
+    `row_start` and `row_end`. Columns without a character set get the table's, unless it is utf8mb4, the default; those
+    of the table's key get KEY_MARK. Raises ConfigurationError: the script ends inside a statement."""
     database = ""
     for statement in statements_of([script], ends_in_routines=True):
         cursor = statement_cursor(statement)

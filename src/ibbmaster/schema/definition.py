@@ -11,28 +11,9 @@ from ibbmaster.sqltext.cursor import Cursor, parts_of
 from ibbmaster.sqltext.quoting import quoted_name
 from ibbmaster.sqltext.token import Token, TokenKind
 from . import clause as ddl
+from . import reading
 from .column_type import parse_type
 from .model import IndexKind, RowPeriod
-from .reading import (
-    SHOWN,
-    expect_brackets,
-    expect_column,
-    expect_name,
-    expect_number,
-    expect_option,
-    expect_table,
-    expect_text,
-    expect_words,
-    fail,
-    merged,
-    take_value,
-    takes_charset,
-    takes_collation,
-    takes_database_charset,
-    takes_now,
-    written,
-    written_expression,
-)
 
 DEFINITION_COUNT_MAX = 1 << 13  # MariaDB has at most 4,096 columns and 128 indexes
 _NO_COLUMNS = ("CONSTRAINT", "CHECK", "FOREIGN", "PRIMARY", "UNIQUE", "FULLTEXT", "SPATIAL", "KEY", "INDEX")
@@ -56,7 +37,7 @@ def parse_definitions(tokens: Sequence[Token], database: str, sql_mode: int = 0)
         cursor = Cursor(part)
         definition = parse_definition(cursor, database, sql_mode)
         if not cursor.is_at_end:
-            raise fail(cursor, "',' or ')'")
+            raise reading.fail(cursor, "',' or ')'")
         found.append(definition)
     return tuple(found)
 
@@ -72,26 +53,26 @@ def begins_column(cursor: Cursor) -> bool:
 
 def parse_definition(cursor: Cursor, database: str, sql_mode: int = 0) -> ddl.Definition:
     if begins_column(cursor):
-        return parse_column(expect_column(cursor), cursor, database, sql_mode)
+        return parse_column(reading.expect_column(cursor), cursor, database, sql_mode)
     constraint, is_conditional = None, False
     if cursor.takes_words("CONSTRAINT"):
         is_conditional = cursor.pass_condition()
         if not cursor.peek().is_word("FOREIGN", "PRIMARY", "UNIQUE", "CHECK"):
-            constraint = expect_name(cursor)
+            constraint = reading.expect_name(cursor)
     if cursor.takes_words("CHECK"):
-        expression = written_expression(expect_brackets(cursor), sql_mode)
+        expression = reading.written_expression(reading.expect_brackets(cursor), sql_mode)
         return ddl.CheckDefinition(name=constraint, expression=expression, is_conditional=is_conditional)
     if cursor.takes_words("FOREIGN", "KEY"):
         is_conditional |= cursor.pass_condition()
-        name = None if cursor.peek().is_sign("(") else expect_name(cursor)
-        columns = tuple(expect_name(Cursor(part)) for part in parts_of(expect_brackets(cursor)))
+        name = None if cursor.peek().is_sign("(") else reading.expect_name(cursor)
+        columns = tuple(reading.expect_name(Cursor(part)) for part in parts_of(reading.expect_brackets(cursor)))
         found = parse_reference(cursor, database, columns, constraint or name, name)
         return replace(found, is_conditional=is_conditional)
     if cursor.peek().is_word("PERIOD") and cursor.peek(1).is_word("FOR"):
         return _period(cursor)
     kind = _index_kind(cursor)
     if kind is None:
-        raise fail(cursor, "an index or a constraint")
+        raise reading.fail(cursor, "an index or a constraint")
     return parse_index(cursor, kind, constraint, is_conditional=is_conditional)
 
 
@@ -115,20 +96,20 @@ def parse_index(
     is_conditional |= cursor.pass_condition()
     algorithm = _algorithm(cursor)
     if algorithm is None and not cursor.peek().is_sign("("):
-        name = expect_name(cursor) or name
+        name = reading.expect_name(cursor) or name
         algorithm = _algorithm(cursor)
     parts, period = [], None
-    for tokens in parts_of(expect_brackets(cursor)):
+    for tokens in parts_of(reading.expect_brackets(cursor)):
         part = Cursor(tokens)
-        column = expect_name(part)
+        column = reading.expect_name(part)
         if part.takes_words("WITHOUT", "OVERLAPS"):
             period = column
             continue
-        length = expect_number(Cursor(part.bracketed())) if part.peek().is_sign("(") else None
+        length = reading.expect_number(Cursor(part.bracketed())) if part.peek().is_sign("(") else None
         is_descending = part.takes_words("DESC")
         part.takes_words("ASC")
         if not part.is_at_end:
-            raise fail(part, "',' or ')' in an index")
+            raise reading.fail(part, "',' or ')' in an index")
         parts.append(ddl.PartDefinition(column, length, is_descending))
     found = ddl.IndexDefinition(
         kind=kind,
@@ -155,17 +136,17 @@ def _index_options(cursor: Cursor, found: ddl.IndexDefinition) -> ddl.IndexDefin
             found = replace(found, algorithm=algorithm)
         elif cursor.takes_words("COMMENT"):
             cursor.takes_sign("=")
-            found = replace(found, comment=expect_text(cursor))
+            found = replace(found, comment=reading.expect_text(cursor))
         elif cursor.takes_words("IGNORED"):
             found = replace(found, is_ignored=True)
         elif cursor.takes_words("NOT", "IGNORED"):
             found = replace(found, is_ignored=False)
         elif cursor.takes_words("WITH", "PARSER"):
-            options.append(("WITH PARSER", expect_name(cursor)))
+            options.append(("WITH PARSER", reading.expect_name(cursor)))
         elif cursor.takes_words("KEY_BLOCK_SIZE"):
-            options.append(("KEY_BLOCK_SIZE", expect_option(cursor)))
+            options.append(("KEY_BLOCK_SIZE", reading.expect_option(cursor)))
         elif cursor.peek(1).is_sign("=") and not cursor.peek().is_word("ALGORITHM", "LOCK"):
-            options.append((cursor.take().text, expect_option(cursor)))
+            options.append((cursor.take().text, reading.expect_option(cursor)))
         else:
             break
     return replace(found, options=tuple(options))
@@ -174,20 +155,20 @@ def _index_options(cursor: Cursor, found: ddl.IndexDefinition) -> ddl.IndexDefin
 def _period(cursor: Cursor) -> ddl.PeriodDefinition:
     cursor.takes_words("PERIOD", "FOR")
     cursor.pass_condition()
-    name = expect_name(cursor)
-    inside = Cursor(expect_brackets(cursor))
-    start = expect_name(inside)
+    name = reading.expect_name(cursor)
+    inside = Cursor(reading.expect_brackets(cursor))
+    start = reading.expect_name(inside)
     if not inside.takes_sign(","):
-        raise fail(inside, "','")
-    return ddl.PeriodDefinition(name=name, start=start, end=expect_name(inside))
+        raise reading.fail(inside, "','")
+    return ddl.PeriodDefinition(name=name, start=start, end=reading.expect_name(inside))
 
 
 def parse_reference(
     cursor: Cursor, database: str, columns: tuple[str, ...], constraint: str | None, name: str | None
 ) -> ddl.ForeignDefinition:
-    expect_words(cursor, "REFERENCES")
-    parent = expect_table(cursor, database)
-    parent_columns = tuple(expect_name(Cursor(part)) for part in parts_of(cursor.bracketed()))
+    reading.expect_words(cursor, "REFERENCES")
+    parent = reading.expect_table(cursor, database)
+    parent_columns = tuple(reading.expect_name(Cursor(part)) for part in parts_of(cursor.bracketed()))
     rules = {"DELETE": "RESTRICT", "UPDATE": "RESTRICT"}
     while True:
         if cursor.takes_words("MATCH"):
@@ -199,7 +180,7 @@ def parse_reference(
         what = cursor.take().text.upper()
         rule = next((rule for rule in _RULES if cursor.takes_words(*rule.split())), None)
         if rule is None:
-            raise fail(cursor, "what a foreign key does")
+            raise reading.fail(cursor, "what a foreign key does")
         rules[what] = rule
     return ddl.ForeignDefinition(
         name=constraint,
@@ -213,8 +194,7 @@ def parse_reference(
 
 
 def parse_column(name: str, cursor: Cursor, database: str, sql_mode: int = 0) -> ddl.NewColumn:
-    """From the words after its name up to FIRST, AFTER or the end. Raises NotUnderstoodError: its type or an attribute
-    is unreadable."""
+    """From the words after its name up to FIRST, AFTER or the end. Raises NotUnderstoodError: they are unreadable."""
     if cursor.takes_words("SERIAL"):
         type_ = ddl.TypeClause(word=BIGINT.word, length=20, is_unsigned=True)
         found = ddl.NewColumn(
@@ -243,10 +223,10 @@ def _with_attribute(found: ddl.NewColumn, cursor: Cursor, database: str, sql_mod
     if cursor.takes_words("SERIAL", "DEFAULT", "VALUE"):
         return replace(found, is_nullable=False, is_auto_increment=True, keys=(*found.keys, IndexKind.UNIQUE))
     if cursor.takes_words("DEFAULT"):
-        return replace(found, default=take_value(cursor, database, sql_mode))
+        return replace(found, default=reading.take_value(cursor, database, sql_mode))
     if cursor.takes_words("ON", "UPDATE"):
-        if (now := takes_now(cursor)) is None:
-            raise fail(cursor, "CURRENT_TIMESTAMP")
+        if (now := reading.takes_now(cursor)) is None:
+            raise reading.fail(cursor, "CURRENT_TIMESTAMP")
         return replace(found, on_update=now)
     if cursor.takes_words("PRIMARY", "KEY") or cursor.takes_words("PRIMARY") or cursor.takes_words("KEY"):
         return replace(found, keys=(*found.keys, IndexKind.PRIMARY))
@@ -254,45 +234,45 @@ def _with_attribute(found: ddl.NewColumn, cursor: Cursor, database: str, sql_mod
         cursor.takes_words("KEY")
         return replace(found, keys=(*found.keys, IndexKind.UNIQUE))
     if cursor.takes_words("COMMENT"):
-        return replace(found, comment=expect_text(cursor))
+        return replace(found, comment=reading.expect_text(cursor))
     if cursor.takes_words("COMPRESSED"):
         if cursor.takes_sign("="):
-            expect_option(cursor)
+            reading.expect_option(cursor)
         return replace(found, type=replace(found.type, is_compressed=True))
     if cursor.takes_words("CONSTRAINT"):
         if not cursor.peek().is_word("CHECK"):
-            expect_name(cursor)
+            reading.expect_name(cursor)
         return found
     if cursor.takes_words("CHECK"):
-        return replace(found, check=written_expression(expect_brackets(cursor), sql_mode))
+        return replace(found, check=reading.written_expression(reading.expect_brackets(cursor), sql_mode))
     if cursor.peek().is_word("REFERENCES"):
         return replace(found, reference=parse_reference(cursor, database, (found.name,), None, found.name))
     if cursor.takes_words("GENERATED", "ALWAYS") or cursor.peek().is_word("AS"):
         return _generated(found, cursor, sql_mode)
-    charset, collation = takes_charset(cursor), takes_collation(cursor)
+    charset, collation = reading.takes_charset(cursor), reading.takes_collation(cursor)
     if charset is not None or collation is not None:
         given = ddl.CharsetClause(charset=charset, collation=collation)
-        return replace(found, type=replace(found.type, charset=merged(found.type.charset, given)))
+        return replace(found, type=replace(found.type, charset=reading.merged(found.type.charset, given)))
     if cursor.peek().is_word("COLUMN_FORMAT", "STORAGE"):
         cursor.take()
-        expect_option(cursor)
+        reading.expect_option(cursor)
         return found
     if cursor.takes_words("REF_SYSTEM_ID") or cursor.peek(1).is_sign("="):
         if not cursor.peek().is_sign("="):
             cursor.take()
-        expect_option(cursor)
+        reading.expect_option(cursor)
         return found
-    raise fail(cursor, f"an attribute of column {found.name[:SHOWN]}")
+    raise reading.fail(cursor, f"an attribute of column {found.name[: reading.SHOWN]}")
 
 
 def _generated(found: ddl.NewColumn, cursor: Cursor, sql_mode: int) -> ddl.NewColumn:
-    expect_words(cursor, "AS")
+    reading.expect_words(cursor, "AS")
     if cursor.takes_words("ROW"):
         period = RowPeriod.START if cursor.takes_words("START") else RowPeriod.END
         if period is RowPeriod.END and not cursor.takes_words("END"):
-            raise fail(cursor, "START or END")
+            raise reading.fail(cursor, "START or END")
         return replace(found, period=period, is_nullable=False)
-    expression = written_expression(expect_brackets(cursor), sql_mode)
+    expression = reading.written_expression(reading.expect_brackets(cursor), sql_mode)
     is_stored = cursor.takes_words("STORED") or cursor.takes_words("PERSISTENT")
     cursor.takes_words("VIRTUAL")
     return replace(found, expression=expression, is_stored=is_stored)
@@ -306,16 +286,15 @@ _BARE = {name for name, _, _, bare in rows_of(__package__, "table_options") if b
 
 
 def parse_options(cursor: Cursor, database: str = "") -> ddl.TableOptions:
-    """With or without commas, up to a query or the end; partitions last. Raises NotUnderstoodError: an option is
-    unreadable."""
+    """With or without commas, up to a query or the end; partitions last. Raises NotUnderstoodError."""
     charset, named = ddl.NO_CHARSET, dict[str, str]()
     is_versioned = False
     partitioning = None
     while not cursor.is_at_end:
         if cursor.takes_sign(","):
             continue
-        if (found := takes_database_charset(cursor)) is not None:
-            charset = merged(charset, found)
+        if (found := reading.takes_database_charset(cursor)) is not None:
+            charset = reading.merged(charset, found)
         elif cursor.takes_words("WITH", "SYSTEM", "VERSIONING"):
             is_versioned = True
         elif cursor.takes_words("PARTITION", "BY"):
@@ -324,7 +303,7 @@ def parse_options(cursor: Cursor, database: str = "") -> ddl.TableOptions:
             break
         elif cursor.takes_words("UNION"):
             cursor.takes_sign("=")
-            named["UNION"] = _union(Cursor(expect_brackets(cursor)), database)
+            named["UNION"] = _union(Cursor(reading.expect_brackets(cursor)), database)
         else:
             named.update((_option(cursor),))
     return ddl.TableOptions(charset=charset, named=named, is_versioned=is_versioned, partitioning=partitioning)
@@ -334,7 +313,7 @@ def _union(cursor: Cursor, database: str) -> str:
     """The tables of a MERGE table, with other databases' names."""
     tables = []
     while not cursor.is_at_end:
-        table = expect_table(cursor, database)
+        table = reading.expect_table(cursor, database)
         tables.append(quoted_name(table.name) if table.database == database else table.sql)
         cursor.takes_sign(",")
     return f"({','.join(tables)})"
@@ -348,7 +327,7 @@ def _partitioning(cursor: Cursor) -> str:
             found += [opening, *cursor.bracketed(), Token(TokenKind.SIGN, ")")]
         else:
             found.append(cursor.take())
-    return written(found).strip()
+    return reading.written(found).strip()
 
 
 def _option(cursor: Cursor) -> tuple[str, str]:
@@ -359,9 +338,9 @@ def _option(cursor: Cursor) -> tuple[str, str]:
         name = f"{name} {_TWO_WORDS[name]}"
     name = _SYNONYMS.get(name, name)
     if wrong or (name != "COMMENT" and name not in _BARE and not cursor.peek().is_sign("=")):
-        raise fail(Cursor([first, *cursor.rest()]), "an option of the table")
+        raise reading.fail(Cursor([first, *cursor.rest()]), "an option of the table")
     if name == "COMMENT":
         cursor.takes_sign("=")
-        return name, expect_text(cursor)
-    value = expect_option(cursor)
+        return name, reading.expect_text(cursor)
+    value = reading.expect_option(cursor)
     return name, _ENGINES.get(value.lower(), value) if name == "ENGINE" else value

@@ -29,9 +29,8 @@ LINE_SIZE_MAX = 1 << 10  # a longer line is no USE and no DELIMITER
 
 
 def statements_of(pieces: Iterable[str], *, ends_in_routines: bool = False) -> Iterator[str]:
-    """The texts between semicolons, with the comments before them, without routines between DELIMITER lines.
-    `ends_in_routines`: the last such line may be missing, as may the last semicolon. Raises ConfigurationError: the
-    text ends inside a statement, or one is too long."""
+    """The texts between semicolons, with the comments before them, without routines between DELIMITER lines, the last
+    of which may be missing if it `ends_in_routines`. Raises ConfigurationError: a statement is cut or too long."""
     return _Cutter(pieces, ends_in_routines=ends_in_routines).statements()
 
 

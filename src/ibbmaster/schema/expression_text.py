@@ -41,8 +41,7 @@ class _DefinitionParser(ExpressionParser):
 
 
 def definition_expression(written: str, sql_mode: int = 0) -> Expression:
-    """The tree of an expression in DDL, as kept: with quotes of sql_mode '', and operators of this one. Raises
-    SqlError: it is not understood."""
+    """An expression in DDL as kept: with quotes of sql_mode '', and this one's operators. Raises SqlError."""
     return _DefinitionParser(tokenize(written, sql_mode=sql_mode & OF_OPERATORS | IGNORE_SPACE)).whole()
 
 

@@ -29,8 +29,7 @@ Program = tuple[str, str, str]  # database, kind, name
 
 
 class SchemaFold:
-    """The current catalog. `case` compares keys of databases and tables; without it names are exact, and `finder` looks
-    for statements that contradict that."""
+    """The current catalog. Without `case` names are exact, and `finder` looks for statements that contradict that."""
 
     def __init__(self, on_change: OnChange, case: NameCase | None = None, *, is_whole: bool = True) -> None:
         self._on_change = on_change

@@ -30,12 +30,9 @@ class SchemaChange(NamedTuple):
 class SchemaHistory:
     """Folds DDL in the order of the log, and finds every table at any place of it.
 
-    `base` is the schema before the first statement. `end` is the position up to which the log was read, moved by code
-    that adds statements. `places` has the place of each change, in order.
-
-    `case` is how the log's server compares names. Without it names are exact; `fold.finder` has statements that
-    contradict that, and `is_whole` tells it whether base and log have all tables.
-    """
+    `base` is the schema before the first statement, `end` the position up to which the log was read, `places` has the
+    place of each change, in order. `case` is how the log's server compares names. Without it names are exact;
+    `fold.finder` has statements that contradict that, and `is_whole` tells it whether base and log have all tables."""
 
     def __init__(
         self, base: SchemaCatalog | None = None, case: NameCase | None = None, *, is_whole: bool = True
@@ -78,8 +75,8 @@ class SchemaHistory:
 
     def take_rows(self, place: SchemaPlace, gtid: str, schema: TableSchema) -> None:
         """Take a TABLE_MAP event after all statements before it: a table without a statement is as its rows name it,
-        from before the log on if none has named it, else from the event on. One that was known better once, had another
-        name, or contradicts itself later, stays unknown."""
+        from before the log on if none has named it, else from the event on. One that was known better once, or
+        contradicts itself, stays unknown."""
         line = self.lines[TABLE].get(self.case.table_key(schema.database, schema.table), [])
         last = line[-1].value if line else None
         if not schema.has_names or (line and last is None):

@@ -17,9 +17,8 @@ _NAMES_MAX = 1 << 16
 
 def arranged(indexes: Sequence[IndexDefinition], columns: Sequence[TableColumn], engine: str) -> tuple[TableIndex, ...]:
     """Indexes as written, old ones first: named, sorted, without those that a foreign key no longer needs. `columns`
-    lack the NOT NULL of the primary key: its columns are nullable for indexes before it. Raises NotUnderstoodError: an
-    index is of a missing column. Source: MariaDB 11.8, sql_table.cc, mysql_prepare_create_table_finalize() and
-    sort_keys()."""
+    lack the NOT NULL of the primary key. Raises NotUnderstoodError: an index is of a missing column. Source: MariaDB
+    11.8, sql_table.cc, mysql_prepare_create_table_finalize() and sort_keys()."""
     by_name = {column.name.lower(): column for column in columns}
     kept = _needed(indexes)
     found: list[tuple[tuple[int, ...], TableIndex]] = []
@@ -144,8 +143,7 @@ def _same(index: IndexDefinition | TableIndex) -> dict[str, Any]:
 
 
 def row_key(table: TableVersion) -> TableIndex | None:
-    """What identifies rows: the primary key, or the first unique index whose columns are whole and never NULL, with the
-    ends of a period WITHOUT OVERLAPS."""
+    """What identifies rows: the primary key, or the first unique index of whole columns that are never NULL."""
     by_id = {column.id: column for column in table.columns}
     engine = table.options.get("ENGINE", DEFAULT_ENGINE)
     for index in table.indexes:

@@ -1,5 +1,4 @@
-"""Databases, tables and columns of DDL; frozen, so versions share what did not change. Names of columns and indexes
-ignore case."""
+"""Databases, tables and columns of DDL; frozen, so versions share parts. Names of columns and indexes ignore case."""
 
 import enum
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """How a server compares names of databases and tables: its `lower_case_table_names`.
 
-A log has statements as typed, and in TABLE_MAP events keys of tables: in lower case, unless the server is
-case-sensitive. No event shows which; the effect of statements may.
-"""
+Statements are logged as typed, keys in TABLE_MAP events in lower case, unless the server is case-sensitive. No event
+shows which; the effect of statements may."""
 
 import enum
 from collections.abc import Mapping
@@ -37,8 +36,7 @@ _LOWER = _lower_letters()
 
 
 def lower_name(name: str) -> str:
-    """As with `lower_case_table_names` 1 or 2. Source: MariaDB 11.8, m_ctype.h, my_casedn_str() with
-    files_charset_info."""
+    """As with `lower_case_table_names` 1 or 2. Source: MariaDB 11.8, my_casedn_str() with files_charset_info."""
     return name.lower() if name.isascii() else name.translate(_LOWER)
 
 
@@ -94,11 +92,8 @@ def _with_lower_names(found: Any) -> Any:
 
 
 class CaseFinder:
-    """Finds out `lower_case_table_names` while names are compared exactly.
-
-    `is_whole`: log, or base, have every table that ever existed. Then a statement about a missing table that exists in
-    other letters proves that letters do not matter; else the table may be older than the log, and is unknown.
-    """
+    """Finds out `lower_case_table_names` while names are compared exactly. `is_whole`: log, or base, have every table
+    that ever existed; then a statement about a missing table that exists in other letters is proof."""
 
     def __init__(self, *, is_whole: bool = True) -> None:
         self.found: NameCase | None = None

@@ -1,9 +1,7 @@
 """A TABLE_MAP event beside its table's DDL, and a table from such an event alone.
 
-The event goes first: it is not changed, and a contradiction is an error. With `binlog_row_metadata=NO_LOG`, the
-default, it has the number of columns, their type codes, sizes and nullability; the version adds names, types, labels
-and the key.
-"""
+The event goes first: a contradiction is an error. With `binlog_row_metadata=NO_LOG`, the default, it has columns as
+type codes, sizes and nullability; the version adds names, types, labels and the key."""
 
 import dataclasses
 import functools
@@ -114,8 +112,7 @@ def _difference(found: Column, column: TableColumn, *, has_names: bool) -> str |
 
 
 def derived_table(schema: TableSchema, place: SchemaPlace, gtid: str, new_id: Callable[[], int]) -> TableVersion:
-    """The table of a TABLE_MAP with names. Defaults, widths and most indexes are missing; of types that are one in the
-    event it has the commonest."""
+    """The table of a TABLE_MAP with names. Defaults, widths and most indexes are missing; types are the commonest."""
     columns = tuple(
         TableColumn(
             id=new_id(),

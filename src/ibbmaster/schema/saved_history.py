@@ -1,7 +1,4 @@
-"""A schema history as bytes beside its log. Layout: protocol/schema.md.
-
-Such bytes are not trusted: anything but what was written is refused, and folded again.
-"""
+"""A schema history as bytes beside its log; others are refused, and folded again. Layout: protocol/schema.md."""
 
 import dataclasses
 import enum
@@ -46,8 +43,7 @@ class SavedHistoryError(ValueError):
 
 
 class LastFolded(NamedTuple):
-    """The last folded group, which identifies its log: the GTID state before it, a SHA-256 of its beginning. `rules`
-    names the code that folded, and its base."""
+    """The last folded group, which identifies its log: the GTID state before it, a SHA-256. `rules` names the code."""
 
     start: LogPosition
     gtid: str

@@ -72,8 +72,7 @@ class SchemaSession:
         return self.collations.get(charset) or character_sets()[charset].old_default
 
     def resolve(self, clause: CharsetClause, default: str) -> str:
-        """The collation of a clause; `default` is the table's, the database's or the server's. Raises
-        NotUnderstoodError: an unknown character set or collation."""
+        """The collation of a clause; `default` is that around it. Raises NotUnderstoodError: an unknown one."""
         charset = charset_of_collation(default)
         found = default
         if clause.charset is not None and clause.charset.upper() != "DEFAULT":

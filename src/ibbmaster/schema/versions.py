@@ -1,8 +1,5 @@
-"""The versions of some tables by place, and the table that a name means there: for readers of rows.
-
-RENAME and ALTER keep a generation. TRUNCATE begins one with the same columns: for readers of changes it is the same
-table.
-"""
+"""The versions of some tables by place, and the table that a name means there: for readers of rows. RENAME and ALTER
+keep a generation; TRUNCATE begins one with the same columns: for readers of changes it is the same table."""
 
 import bisect
 import dataclasses
@@ -37,8 +34,7 @@ class NameRange(NamedTuple):
 
 
 def ranges_of(history: SchemaHistory, name: TableName, place: SchemaPlace | None = None) -> tuple[NameRange, ...]:
-    """Every name of the table with this name at a place, or at the end, in no order; else of the last one that had
-    it."""
+    """Every name of the table called so at a place, or at the end; else of the last one that had the name."""
     lines: dict[TableName, list[tuple[SchemaPlace, KnownTable]]] = {
         own: [(one.since, one.value) for one in line if one.value is not None]
         for own, line in history.lines[TABLE].items()

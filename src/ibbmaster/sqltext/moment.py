@@ -32,9 +32,7 @@ class Moment(NamedTuple):
 
 
 def moment_of(value: object) -> Moment:
-    """From one of Python's, or a text as MariaDB shows it, in its zone. Raises ValueError: it is none, or there is no
-    such day.
-    """
+    """From one of Python's, or a text as MariaDB shows it, in its zone. Raises ValueError: it is none."""
     if hasattr(value, "year"):
         return Moment._make(getattr(value, name, 0) for name in Moment._fields)
     match = _STRICT.fullmatch(str(value))

@@ -34,8 +34,7 @@ class ExpressionText:
 
 
 def printed(expression: Expression) -> ExpressionText:
-    """As SHOW CREATE TABLE has it. Raises UnknownTextError: that is not known. Source: MariaDB 10.11 and 11.8, as they
-    answer."""
+    """As SHOW CREATE TABLE has it. Raises UnknownTextError: unknown. Source: MariaDB 10.11 and 11.8, as they answer."""
     match expression:
         case Literal():
             return ExpressionText(_literal(expression))

@@ -2,19 +2,7 @@
 
 from dataclasses import replace
 
-from .expression import (
-    ColumnName,
-    DerivedTable,
-    Expression,
-    GivenTable,
-    Item,
-    Join,
-    Literal,
-    OrderKey,
-    Source,
-    SqlQuery,
-    Star,
-)
+from . import expression
 from .expression_parser import RESERVED, WORDS, ExpressionParser
 from .token import PLACEHOLDER, TokenKind, UnreadSqlError, words
 
@@ -23,7 +11,7 @@ _ENDS_ALIAS = RESERVED | words("USE FORCE IGNORE PARTITION WINDOW OVER ROWS RETU
 
 
 class QueryReader(ExpressionParser):
-    def query(self) -> SqlQuery:
+    def query(self) -> expression.SqlQuery:
         """SELECT up to where it ends, perhaps in brackets with ORDER BY and LIMIT behind them."""
         found = self._in_brackets() if self._accept("(") else self._block()
         for word in ("UNION", "EXCEPT", "INTERSECT"):
@@ -31,7 +19,7 @@ class QueryReader(ExpressionParser):
                 raise UnreadSqlError(word)
         return found
 
-    def _in_brackets(self) -> SqlQuery:
+    def _in_brackets(self) -> expression.SqlQuery:
         self._depth += 1
         if self._depth > QUERY_DEPTH_MAX:
             raise self._error()
@@ -44,7 +32,7 @@ class QueryReader(ExpressionParser):
             raise UnreadSqlError("ORDER BY and LIMIT inside of brackets and behind them")
         return replace(found, order_by=self._order_keys(), limit=self._limited())
 
-    def _block(self) -> SqlQuery:
+    def _block(self) -> expression.SqlQuery:
         if self._peek("WITH"):
             raise UnreadSqlError("WITH")
         self.expect("SELECT")
@@ -57,10 +45,10 @@ class QueryReader(ExpressionParser):
             self._index += 1
         items = self._list(self._item)
         source = self._comma_joined() if self._accept("FROM") else None
-        if isinstance(source, GivenTable) and source.database is None and source.name.upper() == "DUAL":
+        if isinstance(source, expression.GivenTable) and source.database is None and source.name.upper() == "DUAL":
             source = None
         where = self._expression() if self._accept("WHERE") else None
-        group_by: tuple[Expression, ...] = ()
+        group_by: tuple[expression.Expression, ...] = ()
         if self._accept("GROUP", "BY"):
             group_by = self._list(self._group_key)
             if self._accept("WITH", "ROLLUP"):
@@ -68,7 +56,7 @@ class QueryReader(ExpressionParser):
         having = self._expression() if self._accept("HAVING") else None
         if self._peek("WINDOW") or self._peek("PROCEDURE") or self._peek("INTO"):
             raise UnreadSqlError(f"{self._take_word()} over tables of the log")
-        return SqlQuery(
+        return expression.SqlQuery(
             items=items,
             source=source,
             where=where,
@@ -79,7 +67,7 @@ class QueryReader(ExpressionParser):
             is_distinct=is_distinct,
         )
 
-    def _group_key(self) -> Expression:
+    def _group_key(self) -> expression.Expression:
         found = self._expression()
         if self._accept("DESC"):
             raise UnreadSqlError("GROUP BY … DESC")
@@ -93,38 +81,38 @@ class QueryReader(ExpressionParser):
             self._accept("SKIP", "LOCKED")
         self._accept(";")
 
-    def _item(self) -> Item:
+    def _item(self) -> expression.Item:
         start = self._start()
         if self._accept("*"):
-            return Item(Star(), "*")
+            return expression.Item(expression.Star(), "*")
         node = self._expression()
         name = self._text.text_between(start, self._tokens[self._index - 1].end)
         if self._accept("AS"):
             alias = self._take_name()
-            return Item(node, alias, alias)
+            return expression.Item(node, alias, alias)
         token = self._token()
         is_word = token.kind is TokenKind.WORD and token.word not in RESERVED | {"WINDOW"}
         if is_word or token.kind in (TokenKind.NAME, TokenKind.TEXT):
             alias = self._take_name()
-            return Item(node, alias, alias)
-        if isinstance(node, Literal) and isinstance(node.value, str) and name != PLACEHOLDER:
+            return expression.Item(node, alias, alias)
+        if isinstance(node, expression.Literal) and isinstance(node.value, str) and name != PLACEHOLDER:
             name = node.value
-        elif isinstance(node, ColumnName):
+        elif isinstance(node, expression.ColumnName):
             name = node.parts[-1]
-        return Item(node, name)
+        return expression.Item(node, name)
 
-    def _joined(self) -> Source:
+    def _joined(self) -> expression.Source:
         left = self._source()
         while (is_left := self._join_kind()) is not None:
             right = self._source()
             if self._accept("ON"):
-                left = Join(left, right, is_left, self._expression())
+                left = expression.Join(left, right, is_left, self._expression())
             elif self._peek("USING"):
                 raise UnreadSqlError("JOIN … USING")
             elif is_left:
                 raise self._error()
             else:
-                left = Join(left, right)
+                left = expression.Join(left, right)
         return left
 
     def _join_kind(self) -> bool | None:
@@ -141,13 +129,13 @@ class QueryReader(ExpressionParser):
             return False
         return False if self._accept("JOIN") or self._accept("STRAIGHT_JOIN") else None
 
-    def _comma_joined(self) -> Source:
+    def _comma_joined(self) -> expression.Source:
         found = self._joined()
         while self._accept(","):
-            found = Join(found, self._joined())
+            found = expression.Join(found, self._joined())
         return found
 
-    def _source(self) -> Source:
+    def _source(self) -> expression.Source:
         if self._accept("("):
             if self._begins_query() or self._peek("("):
                 query = self.query()
@@ -157,7 +145,7 @@ class QueryReader(ExpressionParser):
                     raise self._error()
                 if self._peek("("):
                     raise UnreadSqlError("names of columns behind a query in FROM")
-                return DerivedTable(query, alias)
+                return expression.DerivedTable(query, alias)
             found = self._comma_joined()
             self.expect(")")
             return found
@@ -177,7 +165,7 @@ class QueryReader(ExpressionParser):
                 self._index += 1 + self._peek("ORDER") + self._peek("GROUP")
             self.expect("(")
             self._skip_brackets()
-        return GivenTable(name, database, alias)
+        return expression.GivenTable(name, database, alias)
 
     def _table_alias(self) -> str | None:
         if self._accept("AS"):
@@ -196,12 +184,12 @@ class QueryReader(ExpressionParser):
             raise UnreadSqlError("OFFSET and FETCH without LIMIT")
         return None
 
-    def _order_keys(self) -> tuple[OrderKey, ...]:
+    def _order_keys(self) -> tuple[expression.OrderKey, ...]:
         return self._list(self._order_key) if self._accept("ORDER", "BY") else ()
 
-    def _order_key(self) -> OrderKey:
+    def _order_key(self) -> expression.OrderKey:
         node = self._expression()
         is_descending = self._accept("DESC")
         if not is_descending:
             self._accept("ASC")
-        return OrderKey(node, is_descending)
+        return expression.OrderKey(node, is_descending)

@@ -25,8 +25,8 @@ TIME_ROUND_FRACTIONAL = _BITS["TIME_ROUND_FRACTIONAL"]
 
 @functools.lru_cache(256)
 def sql_mode_of(text: str) -> int:
-    """The bits of names between commas, with those that they stand for. Raises ValueError: an unknown name, as written.
-    Source: MariaDB 10.11 and 11.8, as they answer."""
+    """The bits of names between commas, and of what they imply. Raises ValueError. Source: answers of MariaDB 10.11,
+    11.8."""
     found = 0
     for word in filter(None, text.split(",")):
         name = word.upper()

@@ -1,6 +1,5 @@
-"""Names of tables and patterns for several: the only place that reads them from options and prints them, in backquotes
-where needed, as `shop.eu`.orders; what is printed can be an option.
-"""
+"""Names of tables and patterns for several: read from options and printed in backquotes where needed, as
+`shop.eu`.orders; what is printed can be an option."""
 
 import functools
 import re
@@ -110,9 +109,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 def in_pieces(pieces: Sequence[str]) -> re.Pattern[str]:
-    """Pieces of a pattern with any letters between them. Each matches where it is found first: many wildcards take no
-    longer than one.
-    """
+    """Pieces of a pattern with any letters between; each matches where it is found first, in linear time."""
     first, *others = pieces
     if others:
         first += "".join(f"(?>.*?{piece})" for piece in others[:-1]) + f".*{others[-1]}"

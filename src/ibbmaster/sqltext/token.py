@@ -1,7 +1,5 @@
 """Cuts SQL into tokens under an sql_mode, in linear time: `tokenize` a client's text, which may be wrong, `tokens` a
-logged statement, where a text without an end runs to the end. Callers decode texts first: no second byte of a letter
-looks like a quote or a backslash.
-"""
+logged statement, where a text without an end runs to the end. Callers decode texts first."""
 
 import enum
 import functools
@@ -117,20 +115,17 @@ def words(text: str) -> frozenset[str]:
 
 
 def tokens(sql: str, sql_mode: int = 0, version: int | None = None) -> Iterator[Token]:
-    """The tokens of a logged statement, cut on demand. The content of `/*! … */` and `/*M! … */` is code: the server
-    logs those that it did not run as plain comments. Its `version`, as 110806, decides on comments that only older
-    servers run.
-    """
+    """The tokens of a logged statement, cut on demand. The content of `/*! … */` and `/*M! … */` is code, as what did
+    not run is logged as comments; the server's `version` decides on those that only older servers run."""
     return _Cutter(sql, sql_mode, version, is_logged=True).tokens()
 
 
 def tokenize(sql: str, *, version: int = 0, sql_mode: int = 0, start: int = 0, is_one: bool = False) -> SqlTokens:
-    """Cut the statements of a client from `start` on, without spaces and comments; with `is_one` only the next one,
-    which may change the meaning of others. Servers of the version NNNNNN (10.11.19 is 101119) and later run the content
-    of `/*!NNNNNN … */` and `/*M!NNNNNN … */`, without a number all do; MySQL's numbers from 50700 on count only with M.
-    Servers before that version run `/*!!NNNNNN … */`, if they know that form. Raises SqlError: a quote or comment is
-    not closed, a letter has no meaning, or there are too many tokens. Source: MariaDB 10.11 and 11.8, as they answer.
-    """
+    """Cut a client's statements from `start` on, without spaces and comments; with `is_one` only the next one, which
+    may change the meaning of others. Servers of version NNNNNN (10.11.19 is 101119) and later run the content of
+    `/*!NNNNNN … */` and `/*M!NNNNNN … */`, without a number all do; from 50700 on numbers count only with M. Older
+    servers run `/*!!NNNNNN … */`, if they know that form. Raises SqlError: a quote or comment is not closed, a letter
+    has no meaning, or there are too many tokens. Source: MariaDB 10.11 and 11.8, as they answer."""
     cutter = _Cutter(sql, sql_mode, version, is_logged=False, start=start)
     found: list[Token] = []
     end = len(sql)

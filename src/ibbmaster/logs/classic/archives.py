@@ -82,8 +82,7 @@ def _checked(path: Path) -> ClassicFile:
 
 
 class _Run(NamedTuple):
-    """Files of one server, each of which goes on where the one before ends: the first GTID of each domain in them, and
-    the states before and after them as the server lists them."""
+    """Successive files of one server: the first GTID of each domain in them, and the states before and after them."""
 
     files: list[ClassicFile]
     before: GtidState
@@ -222,8 +221,7 @@ def _text_of(path: Path) -> str:
 
 
 def _check_index(path: Path, runs: Sequence[_Run]) -> None:
-    """Raises StoreError: a file is missing, or has other GTIDs; with `log_slave_updates` it has the right number of the
-    first and last one, and no right server."""
+    """Raises StoreError: a file is missing, or has other GTIDs, of any server under `log_slave_updates`."""
     known = {run.files[0].path.parent / run.files[0].own_name: run for run in runs}
     for server, entry in _entries(path) if path.is_file() else ():
         name = printable(f"{server}/{entry.get('binlogFilename')}")

@@ -1,7 +1,6 @@
 """A traditional binlog of many files as one stream of event groups.
 
-The GTID_LIST of each file must name what the files before it hold: so nothing is missing in the middle, and the state
-before the first group is known."""
+The GTID_LIST of each file must name what the files before it hold: so nothing is missing."""
 
 from __future__ import annotations
 
@@ -21,10 +20,10 @@ from .window import EventWindow
 
 
 class ClassicReader:
-    """Reads the event groups of traditional files in order; first the head of each, to find an unreadable file before
-    any work, unless `initial_state`, the GTID state before the first group, is known. `state` is that after the last
-    yielded group. `notices` for users grow meanwhile; `restart_count` counts files that a server start began, the first
-    one not. Raises as `read_head`."""
+    """Reads the event groups of traditional files in order; first the head of each, to find an unreadable one before
+    any work, unless `initial_state`, the GTID state before all, is known. `state` is that after the last group.
+    `notices` are for users; `restart_count` counts files that a server start began, but the first. Raises as
+    `read_head`."""
 
     def __init__(self, files: Sequence[ClassicFile], initial_state: GtidState | None = None) -> None:
         self.files = files
@@ -58,10 +57,9 @@ class ClassicReader:
         return self._bytes_read + (self.current.window.source.bytes_read if self.current else 0)
 
     def groups(self, take: Callable[[EventWindow], tuple[Gtid, ...]] | None = None) -> Generator[EventGroup]:
-        """Yield every event group; call this once. Each body must be read, or dropped, before the next group. Between
-        groups `take` may read whole groups itself by moving the window; it returns the last GTID of each (domain,
-        server) pair. Raises ClassicFormatError: a file is damaged, ends inside a group although the server had closed
-        it, or does not continue the one before."""
+        """Yield every event group, once. Each body must be read, or dropped, before the next group. Between groups
+        `take` may read whole groups itself by moving the window; it returns the last GTID of each (domain, server)
+        pair. Raises ClassicFormatError: a file is damaged, ends inside a group, or does not continue the one before."""
 
         def take_and_log(window: EventWindow) -> bool:
             taken = take(window) if take is not None else ()

@@ -73,9 +73,8 @@ class GroupConverter:
         self._scratch = scratch(RECORD_BYTES_MAX)
 
     def take(self, window: Window, is_known: Callable[[int], bool]) -> tuple[Gtid, ...]:
-        """Convert the groups at the beginning of a window that are of a pair in the log, if their domain `is_known` and
-        they are newer than all of it; returns the last GTID of each pair. Raises StoreError: the log cannot be
-        written."""
+        """Convert the groups at the beginning of a window that are of a pair in the log and newer than all of their
+        domain, if that `is_known`; returns the last GTID of each pair. Raises StoreError: the log cannot be written."""
         if self._to_skip:
             self._to_skip -= 1
             return ()

@@ -57,9 +57,8 @@ class _Tail(NamedTuple):
 
 
 class ClassicBinlog(FileEngine):
-    """The read side of traditional files, which a server or a copier may extend. Thread-safe. It finds a GTID position
-    by the GTID_LISTs at the heads of files; inside the file the reader skips what the replica has. Paths and errors as
-    in `FollowedFiles`."""
+    """The read side of traditional files, which others may extend. Thread-safe. It finds a GTID position by the
+    GTID_LISTs at the heads of files; inside one the reader skips. Paths and errors as in `FollowedFiles`."""
 
     def __init__(
         self, paths: Iterable[Path], *, reads_heads_at_once: bool = True, series: FollowedFiles | None = None
@@ -262,8 +261,7 @@ class ClassicBinlog(FileEngine):
                 reader.close()
 
     def whole_window(self, log_range: LogRange, memory: memoryview) -> BlockWindow | None:
-        """A window on the file of a range, read into memory; None unless the range is all of it, and small. Raises
-        StoreError: the file cannot be read."""
+        """The file of a range in memory; None unless the range is all of it, and small. Raises StoreError."""
         file = self._file_of(log_range)
         if log_range.start_offset > FIRST_EVENT_OFFSET or log_range.end_offset < file.size_bytes:
             return None

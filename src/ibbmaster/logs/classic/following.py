@@ -8,14 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ibbmaster.errors import (
-    ClassicFormatError,
-    IbbMasterError,
-    LogResetError,
-    MissingFileError,
-    PositionPurgedError,
-    StoreError,
-)
+from ibbmaster import errors
 from ibbmaster.logs.log.interface import LogFile
 from ibbmaster.logs.log.observer import LogObserver, Picture
 from ibbmaster.replication.event.header import FLAGS_OFFSET
@@ -79,7 +72,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
         found = self.picture.file(file_no)
         if found is None:
             name = self._names.get(file_no)
-            raise KeyError(file_no) if name is None else PositionPurgedError(f"{name} was purged")
+            raise KeyError(file_no) if name is None else errors.PositionPurgedError(f"{name} was purged")
         return found
 
     def name(self, file_no: int) -> str:
@@ -87,8 +80,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return self._names[file_no] if found is None else found.name
 
     def number_as(self, name: str, path: str, file_no: int) -> None:
-        """Number the files so that this one gets `file_no`, and name it, as in another process. Raises
-        PositionPurgedError: it is not there."""
+        """Number the files so that this one gets `file_no`, and name it. Raises PositionPurgedError: it is gone."""
         at = self.picture.file(file_no)
         if at is not None and at.name == name:
             return
@@ -96,7 +88,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
             picture = self.picture
             found = next((file for file in picture.files if file.name == name or str(file.path) == path), None)
             if found is None:
-                raise PositionPurgedError(f"{name} was purged")
+                raise errors.PositionPurgedError(f"{name} was purged")
             self._growing = None
             moved = file_no - found.index
             *before, last = (
@@ -138,12 +130,12 @@ class FollowedFiles(LogObserver[ClassicFile]):
         try:
             if key not in self._heads:
                 for each in self.picture.files if self._reads_heads_at_once else ():  # finds at once what is no binlog
-                    with contextlib.suppress(PositionPurgedError):
+                    with contextlib.suppress(errors.PositionPurgedError):
                         self._read_head(each)
                 self._read_head(file)
-        except PositionPurgedError as error:
+        except errors.PositionPurgedError as error:
             if file.index == self.picture.last.index:  # it is never purged, and will come again
-                raise LogResetError(str(error)) from None
+                raise errors.LogResetError(str(error)) from None
             raise
         return self._heads[key]
 
@@ -182,7 +174,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
             self._others = others
             try:
                 found = self._find()
-            except IbbMasterError as error:
+            except errors.IbbMasterError as error:
                 log.warning("what comes after %s is not read: %s", last.name, error)
                 return None
             self._later = list(itertools.dropwhile(lambda file: file.path != last.path, found))[1:]
@@ -207,7 +199,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
                     continue
                 file = classic_file(path)
                 head = begun_head(file)
-            except (ClassicFormatError, StoreError, OSError):
+            except (errors.ClassicFormatError, errors.StoreError, OSError):
                 continue  # just made; if it stays so, its reader says so
             if head is not None and head.state is not None:
                 (placed,) = self._placed([file], known.index + step)
@@ -222,7 +214,7 @@ class FollowedFiles(LogObserver[ClassicFile]):
         return file.path.exists()
 
     def _is_replaced(self, file: ClassicFile) -> bool:
-        with contextlib.suppress(OSError, StoreError):
+        with contextlib.suppress(OSError, errors.StoreError):
             return stamp_of(file.path)[:2] != file.stamp[:2]
         return False
 
@@ -252,11 +244,10 @@ def _paths_of(path: Path, name: str, number: int) -> list[Path]:
 
 @contextlib.contextmanager
 def told_if_purged(file: ClassicFile) -> Iterator[None]:
-    """A missing file whose directory is there was purged. Raises PositionPurgedError: it was; StoreError: it cannot be
-    opened, or its directory is gone."""
+    """A missing file whose directory is there was purged. Raises PositionPurgedError, StoreError."""
     try:
         yield
-    except MissingFileError:
+    except errors.MissingFileError:
         if not file.path.parent.is_dir():
             raise
-        raise PositionPurgedError(f"{file.name} was purged") from None
+        raise errors.PositionPurgedError(f"{file.name} was purged") from None

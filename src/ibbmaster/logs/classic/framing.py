@@ -35,9 +35,8 @@ PART_FIELDS = [  # with which the kernel continues inside a group; `ClassicPart`
 
 
 class FileFraming:
-    """Calls of a kernel from an offset of a file on; it skips groups unless `out` of `framing` has room. `offset` is
-    that of the next group, or of the next byte inside a group in parts. Between groups it stops at `file_end`, if not
-    0."""
+    """Calls of a kernel from an offset of a file on; it skips groups unless `out` of `framing` has room. `offset`: of
+    the next group, or the next byte of one in parts. Between groups it stops at `file_end`, if not 0."""
 
     file_end = 0
 
@@ -93,8 +92,7 @@ class FileFraming:
         return self._status == Status.FALLBACK
 
     def advance(self, size: int, skips: Any = ALL) -> bool:
-        """Frame from `size` bytes, or more if the next group is longer; returns whether it is too long even then.
-        Raises ClassicFormatError: packed data are damaged."""
+        """Frame from `size` bytes, or a longer group; returns whether that is too long. Raises ClassicFormatError."""
         before, state = self.place, self.state
         while True:
             found = self._groups.read_into(self.offset, memoryview(self._window)[:size])
@@ -112,8 +110,7 @@ class FileFraming:
             size = WINDOW_BYTES
 
     def skip(self, skips: Any = ALL) -> None:
-        """Skip the groups in a window, at first a small one as they may end there, or one longer group; stay if they
-        are cut or damaged. Raises as `advance`."""
+        """Skip the groups in a window, at first a small one, or one longer group. Raises as `advance`."""
         if self.advance(SKIPPED_BYTES[0], skips):
             self.skip_group(skips)
             return
@@ -137,8 +134,7 @@ class FileFraming:
 
 
 def skip_groups(groups: ClassicGroups, kernels: Kernels) -> None:
-    """Skip groups in the same file, up to the first that a kernel leaves to the reference. Raises ClassicFormatError:
-    packed data are damaged."""
+    """Skip groups in a file, up to one that a kernel leaves to the reference. Raises ClassicFormatError."""
     window, pairs, prefix = scratch(WINDOW_BYTES), RowTable(PAIRS_MAX, PAIR_COLUMNS).memory, scratch(8)
     while groups.is_in_file:
         state = numbers(Field.SIZE)

@@ -51,8 +51,7 @@ CUT_SHORT = "the file ends inside what begins here"
 
 class ClassicFileReader:
     """The event groups of one file, in order; reads its head at once. `notice` is for users, about the end of the file;
-    `window` has its bytes, for callers that read groups themselves; `is_at_group_end`: the last group was read to its
-    end. Raises as `read_head`."""
+    `window` has its bytes; `is_at_group_end`: the last group was read to its end. Raises as `read_head`."""
 
     def __init__(
         self, file: ClassicFile, *, source: ClassicSource | None = None, is_stored: bool = False, reads_on: bool = False

@@ -157,9 +157,8 @@ def _explain_magic(magic: bytes) -> str:
 
 
 def continued(before: ClassicFile, state: GtidState, file: ClassicFile, head: FileHead) -> tuple[GtidState, str | None]:
-    """Compare the GTID state at the head of a file with `state`, at the end of the file before it. Returns the state
-    before the file, and a notice for users. Raises GapError: files between the two are missing, or they are not of one
-    binlog."""
+    """Compare the GTID state at the head of a file with `state`, at the end of the one before. Returns the state before
+    the file, and a notice for users. Raises GapError: files are missing, or are not of one binlog."""
     listed = head.state
     if listed is None or listed == state:
         return state, None

@@ -50,8 +50,7 @@ class Packing(NamedTuple):
     errors: Callable[[], tuple[type[Exception], ...]]  # raised for damaged data
 
     def unpack(self, unpacker: Unpacker, data: Buffer, size: int) -> bytes:
-        """At most `size` bytes more of a stream. Raises PackedDataError: the data is damaged, or asks for too much
-        memory."""
+        """At most `size` bytes more. Raises PackedDataError: the data is damaged, or asks for too much memory."""
         try:
             return unpacker.decompress(data, size)
         except self.errors() as error:
@@ -169,8 +168,7 @@ def holds_classic_files(names: Sequence[str]) -> bool:
 
 
 def archive_directories(names: Sequence[str]) -> list[str]:
-    """The directories of traditional files in an archive of another program, from the names beside them; none where a
-    log itself is."""
+    """The directories of traditional files in another program's archive, by names; none where a log is."""
     has_log = any(_CLASSIC_NAME.fullmatch(unpacked_name(name)) or parse_file_name(name) is not None for name in names)
     return [] if has_log else sorted(filter(_ARCHIVE.fullmatch, names))
 

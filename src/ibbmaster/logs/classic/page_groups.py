@@ -1,5 +1,4 @@
-"""Groups of `.ibb` files, which a kernel collects by the thousand; it moves their reader on. The reference, which takes
-the other groups: the reader's own `next_group`."""
+"""Groups of `.ibb` files, which a kernel collects by the thousand; the reader takes the others by its `next_group`."""
 
 from typing import Any
 

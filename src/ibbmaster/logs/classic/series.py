@@ -70,8 +70,7 @@ class ClassicFile:
         return packing_of(self.path.name)
 
     def open(self, *, only_cached: bool = False) -> LocalFile | ObjectFile:
-        """Raises BlockingIOError: with `only_cached`, it has to be fetched first; OSError, StoreError: it cannot be
-        opened."""
+        """Raises BlockingIOError: with `only_cached`, it must be fetched; OSError, StoreError: it cannot be opened."""
         return open_file(self.path)
 
 
@@ -113,8 +112,7 @@ class ClassicSource:
         return self._stream.size() if self._packing is None else BEHIND_ANY_FILE
 
     def read(self, offset: int, size: int) -> bytes:
-        """Between 1 and `size` bytes from an offset on; none at the end. Raises ClassicFormatError: a packed file is
-        damaged or cut short; StoreError: the file cannot be read."""
+        """Between 1 and `size` bytes from an offset on; none at the end. Raises ClassicFormatError, StoreError."""
         if self.only_cached:
             target = bytearray(size)
             return bytes(target[: self._fill_at_once(offset, memoryview(target))])
@@ -127,8 +125,7 @@ class ClassicSource:
         return bytes(self._held[start : start + size])
 
     def read_into(self, offset: int, target: memoryview) -> int:
-        """Fill `target` from an offset on, to the end of the file at most; returns the number of bytes. Raises as
-        `read`."""
+        """Fill `target` from an offset on; returns the number of bytes. Raises as `read`."""
         if self.only_cached:
             return self._fill_at_once(offset, target)
         if self._unpacker is None:
@@ -217,8 +214,8 @@ class ClassicSource:
 
 
 def read_whole(file: ClassicFile, target: memoryview) -> int | None:
-    """Read a small file into `target` at once; returns the number of bytes, None if they do not fit, or must be fetched
-    or unpacked. Raises StoreError: the file cannot be read."""
+    """Read a small file into `target`; returns its size, None if it does not fit, or is packed or away. Raises
+    StoreError."""
     if file.size_bytes >= len(target) or file.packing is not None or isinstance(file.path, ObjectPath):
         return None
     with _errors(file.path), contextlib.closing(file.open()) as stream:
@@ -227,10 +224,10 @@ def read_whole(file: ClassicFile, target: memoryview) -> int | None:
 
 
 def find_series(paths: Iterable[Path]) -> tuple[ClassicFile, ...]:
-    """The files that `paths` name, in the order in which the server wrote them. A path is a binlog file, an index file
-    (`*.index`, one file name a line), or a directory with the files of one binlog. Raises MissingFileError: a path, or
-    a file that an index names, is missing; StoreError: a directory holds no binlog or several, a file is named twice,
-    or names do not determine the order."""
+    """The files that `paths` name, in the order of the server: binlog files, index files (`*.index`, one file name a
+    line), or a directory with the files of one binlog. Raises MissingFileError: a path, or a file in an index, is
+    missing; StoreError: a directory holds no binlog or several, a file is named twice, or names do not determine the
+    order."""
     files: list[ClassicFile] = []
     for path in paths:
         if path.is_dir():

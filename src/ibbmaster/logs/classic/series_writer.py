@@ -21,31 +21,10 @@ from ibbmaster.kernel.fields import PlacedField
 from ibbmaster.kernel.plain_memory import numbers, scratch
 from ibbmaster.logs.log.large_rows import large_rows
 from ibbmaster.replication.dump.profile import LogPosRule, Profile
-from ibbmaster.replication.event.control import (
-    GtidList,
-    Rotate,
-    encode_binlog_checkpoint,
-    encode_gtid_list,
-    encode_rotate,
-    encode_stop,
-)
-from ibbmaster.replication.event.format_description import (
-    FLAGS_OFFSET,
-    ChecksumAlgorithm,
-    describe_format,
-    encode_format_description,
-)
+from ibbmaster.replication.event import control, format_description
+from ibbmaster.replication.event import header as headers
 from ibbmaster.replication.event.group import GroupBoundary
 from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET
-from ibbmaster.replication.event.header import (
-    CHECKSUM,
-    CHECKSUM_SIZE,
-    EVENT_HEADER_SIZE,
-    HEADER,
-    EventHeader,
-    HeaderFields,
-    decode_event_header,
-)
 from ibbmaster.replication.event.rows.partial import PartialRows
 from ibbmaster.replication.event.split import EventPart, EventSplitter
 from ibbmaster.replication.event.types import EventFlag, EventType, type_name
@@ -68,8 +47,7 @@ STATE_SUFFIX = ".state"
 
 
 class ClassicWriter:
-    """Writes the files of one binlog into a directory. Raises ConfigurationError: a server like that writes no such
-    files."""
+    """Writes the files of one binlog into a directory. Raises ConfigurationError: a server like that writes none."""
 
     def __init__(
         self,
@@ -93,7 +71,7 @@ class ClassicWriter:
         self._stem = stem
         self._first_number = first_number
         self.index_name, self.state_name = stem + INDEX_SUFFIX, stem + STATE_SUFFIX
-        self._has_checksums = profile.event_checksum is ChecksumAlgorithm.CRC32
+        self._has_checksums = profile.event_checksum is format_description.ChecksumAlgorithm.CRC32
         self._type_max = profile.type_count
         self._out: Any = None
         self._numbers: Any = None
@@ -108,13 +86,13 @@ class ClassicWriter:
         start begins it, at which replicas drop temporary tables. Raises StoreError: it cannot be written."""
         assert not self.is_open
         name = self._name(len(self.names))
-        described = describe_format(
+        described = format_description.describe_format(
             self._profile.server_version,
             type_count=self._profile.type_count,
             algorithm=self._profile.event_checksum,
             created=header["timestamp"] if is_start else 0,
         )
-        size = len(encode_format_description(described, server_id=header["server_id"]))
+        size = len(format_description.encode_format_description(described, server_id=header["server_id"]))
         self._disk.create(name)
         self._index += f"./{name}\n".encode()
         if not self.names:
@@ -123,24 +101,24 @@ class ClassicWriter:
         self.names.append(name)
         self.is_open = True
         self._written, self.offset = 0, len(MAGIC) + size
-        self._held += MAGIC + encode_format_description(
+        self._held += MAGIC + format_description.encode_format_description(
             described, log_pos=self.offset, flags=EventFlag.IN_USE, **header
         )
-        fields = HeaderFields(server_id=header["server_id"], timestamp=header["timestamp"])
-        self._put_own(encode_gtid_list(GtidList(gtids=tuple(self.state)), **fields))
-        self._put_own(encode_binlog_checkpoint(name, **fields))
+        fields = headers.HeaderFields(server_id=header["server_id"], timestamp=header["timestamp"])
+        self._put_own(control.encode_gtid_list(control.GtidList(gtids=tuple(self.state)), **fields))
+        self._put_own(control.encode_binlog_checkpoint(name, **fields))
         self.flush()
 
     def end_file(self, *, is_last: bool, **header: int) -> None:
         """End the file: with a STOP if it `is_last`, else with a ROTATE to the next one."""
-        fields = HeaderFields(server_id=header["server_id"], timestamp=header["timestamp"])
+        fields = headers.HeaderFields(server_id=header["server_id"], timestamp=header["timestamp"])
         if is_last:
-            self._put_own(encode_stop(**fields))
+            self._put_own(control.encode_stop(**fields))
         else:
-            rotate = Rotate(position=len(MAGIC), file_name=self._name(len(self.names)))
-            self._put_own(encode_rotate(rotate, **fields))
+            rotate = control.Rotate(position=len(MAGIC), file_name=self._name(len(self.names)))
+            self._put_own(control.encode_rotate(rotate, **fields))
         self.flush()
-        self._disk.write(self.names[-1], len(MAGIC) + FLAGS_OFFSET, bytes(2))  # not in use
+        self._disk.write(self.names[-1], len(MAGIC) + format_description.FLAGS_OFFSET, bytes(2))  # not in use
         self.is_open = False
 
     def write_state(self) -> None:
@@ -180,12 +158,11 @@ class ClassicWriter:
         return size
 
     def place(self, kernels: Kernels, data: Any, groups: Any, first: int, file_max: int) -> int:
-        """Write collected groups from row `first` on, up to the one with which the file has `file_max` bytes; returns
-        the first row that is left for `write_group`."""
+        """Place collected groups from row `first` on, while the file has room; returns the next row."""
         if self._out is None:
             self._out, self._numbers = scratch(OUT_BYTES), numbers(PlacedField.SIZE)
         fields = self._numbers
-        here = (0, self.offset, file_max, CHECKSUM_SIZE * self._has_checksums, self._says_all, self._type_max)
+        here = (0, self.offset, file_max, headers.CHECKSUM_SIZE * self._has_checksums, self._says_all, self._type_max)
         fields[:] = array("q", here)
         row = kernels.place_groups(data, groups, first, len(groups), fields, kernel_roles(), self._out)
         self.flush()
@@ -198,7 +175,7 @@ class ClassicWriter:
     def _write_small(self, data: bytes) -> None:
         offset = 0
         while offset < len(data):
-            header = decode_event_header(data, offset)
+            header = headers.decode_event_header(data, offset)
             event = data[offset : offset + header.size]
             if len(event) < header.size:
                 raise EventError(f"the events end inside an event, {header.size - len(event)} bytes early")
@@ -212,7 +189,7 @@ class ClassicWriter:
         if len(self._held) >= HELD_BYTES:
             self.flush()
 
-    def _says_end(self, header: EventHeader, event: bytes) -> bool:
+    def _says_end(self, header: headers.EventHeader, event: bytes) -> bool:
         return self._group.take(header, event) or self._says_all or header.event_type == EventType.GTID
 
     def _write_event(self, parts: Iterator[EventPart]) -> int:
@@ -232,7 +209,7 @@ class ClassicWriter:
                 self.flush()
             return header.size
         data: Buffer = self._placed(header, says_end=self._says_end(header, b"")) + bytes(
-            first.data[EVENT_HEADER_SIZE:]
+            first.data[headers.EVENT_HEADER_SIZE :]
         )
         checksum = zlib.crc32(data)
         self._held += data
@@ -242,10 +219,10 @@ class ClassicWriter:
             if len(self._held) >= HELD_BYTES:
                 self.flush()
         if self._has_checksums:
-            self._held += CHECKSUM.pack(checksum)
+            self._held += headers.CHECKSUM.pack(checksum)
         return header.size
 
-    def _expect_known(self, header: EventHeader) -> None:
+    def _expect_known(self, header: headers.EventHeader) -> None:
         if header.event_type > self._profile.type_count:
             name, version = type_name(header.event_type), self._profile.server_version
             raise EventError(f"{name} event, which MariaDB {version} does not know")
@@ -253,19 +230,21 @@ class ClassicWriter:
             raise EventError(f"event of {header.size} bytes, at most {EVENT_SIZE_MAX} are read from traditional files")
 
     def _put_own(self, event: bytes) -> None:
-        self._put(decode_event_header(event), event, says_end=True)
+        self._put(headers.decode_event_header(event), event, says_end=True)
 
-    def _put(self, header: EventHeader, event: bytes, *, says_end: bool) -> None:
-        data = self._placed(header, says_end=says_end) + event[EVENT_HEADER_SIZE:]
+    def _put(self, header: headers.EventHeader, event: bytes, *, says_end: bool) -> None:
+        data = self._placed(header, says_end=says_end) + event[headers.EVENT_HEADER_SIZE :]
         self._held += data
         if self._has_checksums:
-            self._held += CHECKSUM.pack(zlib.crc32(data))
+            self._held += headers.CHECKSUM.pack(zlib.crc32(data))
 
-    def _placed(self, header: EventHeader, *, says_end: bool) -> bytes:
+    def _placed(self, header: headers.EventHeader, *, says_end: bool) -> bytes:
         timestamp, event_type, server_id, size, _, flags = header
-        size += CHECKSUM_SIZE * self._has_checksums
+        size += headers.CHECKSUM_SIZE * self._has_checksums
         self.offset += size
-        return HEADER.pack(timestamp, event_type, server_id, size, self.offset & LOG_POS_MASK if says_end else 0, flags)
+        return headers.HEADER.pack(
+            timestamp, event_type, server_id, size, self.offset & LOG_POS_MASK if says_end else 0, flags
+        )
 
     def flush(self) -> None:
         """Raises StoreError: what is held cannot be written."""
@@ -290,7 +269,7 @@ class _GroupEnd:
         self._boundary = boundary
         self._is_begun = self._has_ended = False
 
-    def take(self, header: EventHeader, event: bytes) -> bool:
+    def take(self, header: headers.EventHeader, event: bytes) -> bool:
         if self._has_ended:
             raise EventError(f"{type_name(header.event_type)} event after the end of its group")
         if self._is_begun:
@@ -304,7 +283,7 @@ class _GroupEnd:
 
 
 def _in_parts(event: Buffer) -> Iterator[EventPart]:
-    view, header = memoryview(event), decode_event_header(event)
+    view, header = memoryview(event), headers.decode_event_header(event)
     for start in range(0, header.size, HELD_BYTES):
         is_last = start + HELD_BYTES >= header.size
         yield EventPart(None if start else header, view[start : start + HELD_BYTES], is_last)

@@ -32,9 +32,8 @@ AROUND_TYPES = ENDING_TYPES | {EventType.GTID_LIST, EventType.BINLOG_CHECKPOINT,
 
 
 class StoredFileReader(ClassicFileReader):
-    """All there is in a file, from an offset on. More may come while it `may_grow`, which the watcher of the directory
-    keeps right; `has_ended`: its last event was given. Unless known to be `is_between_groups`, an event may begin at
-    the offset or not. Raises as `read_head`."""
+    """All there is in a file, from an offset on, at which an event begins if it `is_between_groups`. More may come
+    while it `may_grow`; `has_ended`: its last event was given. Raises as `read_head`."""
 
     def __init__(
         self,
@@ -139,8 +138,7 @@ class StoredFileReader(ClassicFileReader):
         return None
 
     def _expect_event(self) -> None:
-        """Raises MissingEventError: no event begins at the first offset, which a client has named; Truncated: it has
-        not come whole yet."""
+        """Raises MissingEventError: none begins at a client's first offset; Truncated: it is not whole yet."""
         window, offset = self.window, self._offset
         name = self.file.name
         try:

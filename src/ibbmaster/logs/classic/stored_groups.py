@@ -19,10 +19,9 @@ from .stored_file import StoredFileReader
 
 
 class StoredGroups(ClassicGroups):
-    """Every group with its events as they are stored, and every other event as one without GTID. At the end of the log
-    `next_group` returns None, and more once the last file grows or another follows. `offset` is that of the first event
-    after the first FORMAT_DESCRIPTION; with `knows_state` it is between groups, and `state` is what was logged
-    there."""
+    """Every group with its events as stored, and every other event as one without GTID. At the end `next_group` returns
+    None, and more once the files grow. `offset` is that of the first event after the first FORMAT_DESCRIPTION; with
+    `knows_state` it is between groups, and `state` is what was logged there."""
 
     def __init__(
         self,
@@ -84,8 +83,7 @@ class StoredGroups(ClassicGroups):
             return None
 
     def _has_to_wait(self) -> bool:
-        """Whether an error means no damage: the file begins again, or was gone for a moment. Raises LogResetError: the
-        log was reset."""
+        """Whether the file only begins again, or was gone for a moment. Raises LogResetError."""
         self._series.look()
         self.check_log()
         return self._was_gone or self._series.waits(self.position.file_no, self._life)

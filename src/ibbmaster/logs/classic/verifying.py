@@ -155,9 +155,8 @@ class GroupChecks:
 def verify_files(
     series: FollowedFiles, totals: Totals, on_bytes: Callable[[int], object], *, jobs: int = 1
 ) -> Iterator[Fault]:
-    """Calls `on_bytes` with sizes of what was read. With several jobs another thread reads ahead. The state at the head
-    of a file must be that at the end of the files before it; after a fault only the number of the next file can show a
-    gap."""
+    """Calls `on_bytes` with sizes of what was read; with several jobs a thread reads ahead. The state at the head of a
+    file must be that at the end of the files before it; after a fault only file numbers can show a gap."""
     if jobs < 2:
         yield from _faults(series, totals, on_bytes, None)
         return

@@ -107,8 +107,7 @@ class BlockWindow:
         return event_type, bytes(event)
 
     def check_log_pos(self, log_pos: int, size: int) -> None:
-        """Compare the end of the next event with the one it states; 0 states nothing. Raises ClassicFormatError: they
-        differ."""
+        """Compare the end of the next event with the stated one, if any. Raises ClassicFormatError: they differ."""
         end = self.offset + size & 0xFFFFFFFF  # the field has 32 bits, a file may be longer
         if log_pos and log_pos != end:
             raise self.error(self.offset, f"this event ends at offset {end}, but says {log_pos}")

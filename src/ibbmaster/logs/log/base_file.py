@@ -15,8 +15,7 @@ PIECE_SIZE = 1 << 20
 
 
 def base_schema(path: Path) -> BaseSchema:
-    """The tables of a dump, and its position, if it states one. Raises ConfigurationError: the file is no dump;
-    StoreError: it cannot be read."""
+    """The tables of a dump, and its position, if it states one. Raises ConfigurationError, StoreError."""
     try:
         status = path.stat()
         return _schema(path, status.st_mtime_ns, status.st_size)
@@ -40,8 +39,7 @@ def base_rows(path: Path) -> Iterator[BaseRows]:
 
 
 def expect_continued(log: LogEngine, position: GtidPosition) -> None:
-    """Check that a log has all groups since the position of a dump, which it may have yet to reach. Raises
-    PositionPurgedError: groups between the two are missing."""
+    """Raises PositionPurgedError: a log lacks groups after the position of a dump, which it may have yet to reach."""
     try:
         log.seek(position)
     except PositionPurgedError as error:

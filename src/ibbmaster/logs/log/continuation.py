@@ -18,8 +18,7 @@ from .states import FULL_STATE_PAGE, read_state_record
 
 
 class Continuation(NamedTuple):
-    """The end of a log. `position` is where the next chunk goes, `state` everything that was logged, `differential`
-    what was logged since page 1 of the file."""
+    """Where the next chunk goes, everything that was logged, and what of it since page 1 of the file."""
 
     header: FileHeader
     size_pages: int
@@ -50,10 +49,9 @@ class Continuation(NamedTuple):
 
 
 def find_continuation(disk: ReadDisk) -> Continuation | None:
-    """The end of the log in a directory; None if nothing was ever logged there. Reads what lies after the last state
-    record, and a few pages to find it. Raises FormatError: a page is damaged, or data follows the end; StoreError: a
-    file is missing, the newest files have no data, or the log ends inside a record. Source: MariaDB 12.3,
-    innodb_binlog.cc, innodb_binlog_discover()."""
+    """The end of the log in a directory, if any. Reads what lies after the last state record, and a few pages to find
+    it. Raises FormatError: a page is damaged, or data follows the end; StoreError: a file is missing or empty, or the
+    log ends inside a record. Source: MariaDB 12.3, innodb_binlog.cc, innodb_binlog_discover()."""
     if not any(parse_file_name(name) is not None for name in disk.list()):
         return None
     directory = BinlogDirectory(disk)

@@ -125,8 +125,7 @@ class DamagedLog:
             began = self._resume(began, reader, problem, end)
 
     def _last_gap(self, file_no: int) -> int:
-        """The last page without data up to its end: only a record that begins after it may continue in the next
-        file."""
+        """The last page without data before its end: a record may cross into the next file only after it."""
         name = format_file_name(file_no)
         size_pages = self._disk.size(name) // PAGE_SIZE
         for end in range(size_pages, FULL_STATE_PAGE, -PAGES_PER_LOOK):
@@ -220,8 +219,8 @@ class DamagedLog:
         return following
 
     def _next_record(self, damaged: LogPosition, behind: LogPosition) -> LogPosition | None:
-        """Where a record begins on the page of a damaged or misplaced chunk, after a place, if all sizes of chunks on
-        the page, including that one, lead to the end of its data."""
+        """Where a record begins on the page of a wrong chunk, after a place, if all sizes of chunks lead to the end of
+        its data."""
         file_no, page_no, tries = self._tries
         tries = tries + 1 if (file_no, page_no) == (damaged.file_no, damaged.page_no) else 1
         self._tries = (damaged.file_no, damaged.page_no, tries)

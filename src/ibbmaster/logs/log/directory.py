@@ -252,8 +252,7 @@ class BinlogDirectory(LogEngine):
 
     @contextlib.contextmanager
     def _at_end(self, *, only_cached: bool = False) -> Iterator[tuple[GtidState, EventGroupReader]]:
-        """State and tail, exclusive to the caller. Raises BlockingIOError: with `only_cached`, the log has grown, or
-        another thread looks."""
+        """State and tail, exclusively. Raises BlockingIOError: with `only_cached`, it would have to look, or wait."""
         if not self._lock.acquire(blocking=not only_cached):
             raise BlockingIOError(f"{self}: somebody else is looking where the log ends")
         try:

@@ -203,8 +203,7 @@ class EndWatch:
         self._short: dict[LogPosition, float] = {}  # readers' stops before the known end, and since when
 
     def check(self, end: LogPosition, known_end: LogPosition | None = None, *, after: Gtid | None = None) -> None:
-        """A reader found nothing at `end`, also after it had asked for the `known_end`. Raises ChunkError,
-        MissingFileError: it is not the end."""
+        """A reader found nothing at `end`, having asked for the `known_end`. Raises ChunkError, MissingFileError."""
         if known_end is not None and end < known_end:
             if self._is_certain or self._is_over(end):
                 check_reached(self._disk, end, known_end, after=after)

@@ -118,9 +118,8 @@ class EventGroupReader:
         is_inside_record: bool = False,
         record_type: int = -1,
     ) -> None:
-        """Continue at a position in the same file, up to which the caller has read; `gtids` are the last of each pair.
-        `head` is the first `GLANCE_SIZE` bytes of what was passed, `record_type` that of the record that continues at
-        the position, if known."""
+        """Continue at a position in the same file, up to which the caller has read; `gtids` are the last of each pair,
+        `head` the first `GLANCE_SIZE` bytes passed, `record_type` that of the record there, if known."""
         self._inside_type = record_type
         self._behind = None
         begin, gtids = self._cursor.position, tuple(gtids)

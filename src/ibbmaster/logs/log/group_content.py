@@ -39,8 +39,7 @@ UNPLACED = SchemaPlace(NOWHERE, 0)
 
 
 def group_events(group: EventGroup) -> Iterator[bytes]:
-    """Every event of a group, the GTID event first; holds one. Raises EventError: the bytes do not divide into events;
-    FormatError: the body is damaged."""
+    """Every event of a group, the GTID event first; holds one. Raises EventError, FormatError: it is damaged."""
     yield group.gtid_event
     yield from events_of(group.body, size_max=EVENT_SIZE_MAX)
 
@@ -63,8 +62,7 @@ def query_texts(event: bytes) -> tuple[str, str]:
 
 
 def xid_text(gtid_event: bytes) -> str | None:
-    """The XA transaction that a group prepares or completes, as statements name it. Raises EventError: a part runs over
-    the end."""
+    """The XA transaction that a group prepares or completes, as statements name it. Raises EventError."""
     if not gtid_event[GTID_FLAGS_OFFSET] & OF_XA:
         return None
     return str(decode_gtid_event(gtid_event).xid)

@@ -1,7 +1,6 @@
 """Writes one event group into a log, in pieces.
 
-A small group becomes one record. Every byte of a larger one but the GTID event goes out of band while it comes, between
-the records of other groups."""
+A small group becomes one record; of a larger one all but the GTID event goes out of band while it comes."""
 
 from __future__ import annotations
 
@@ -84,8 +83,8 @@ class _Stream:
 
 
 class GroupWriter:
-    """One group; holds about two pieces of it. For one thread at a time. Its statement part, which a rollback to a
-    savepoint does not take back, comes first in the log."""
+    """One group, for one thread; holds two pieces of it. Its statement part, which no savepoint takes back, comes
+    first."""
 
     def __init__(self, sink: GroupSink) -> None:
         self._sink = sink

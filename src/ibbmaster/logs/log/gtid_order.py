@@ -1,7 +1,5 @@
-"""Decides whether groups may be added to a log, and compares those that it has with those that come.
-
-A group that the log has is skipped if it is the same transaction, also where another server has logged it as a replica;
-the log keeps its copy."""
+"""Decides whether groups may be added to a log. A group that it has is skipped if it is the same transaction, also
+where another server has logged it as a replica; the log keeps its copy."""
 
 from __future__ import annotations
 
@@ -41,8 +39,7 @@ def is_newer(state: GtidState, gtid: Gtid) -> bool:
 
 
 def check_order(state: GtidState, gtid: Gtid) -> None:
-    """Raises GtidOrderError: not `is_newer`. Source: MariaDB 12.3, rpl_gtid.cc,
-    rpl_binlog_state::check_strict_sequence()."""
+    """Raises GtidOrderError: not `is_newer`. Source: MariaDB 12.3, rpl_binlog_state::check_strict_sequence()."""
     if not is_newer(state, gtid):
         highest = state.highest_seq_no(gtid.domain_id)
         raise GtidOrderError(
@@ -103,9 +100,8 @@ def _events(record: Buffer, out_of_band: OutOfBandReader) -> Iterator[Buffer]:
 
 
 class Content:
-    """The comparable content of a group, as a server or a replica logs it, from the bytes of all events, the GTID event
-    first, cut anywhere; read once. Raises EventError: an event is damaged; for a short group only when it is compared
-    with other bytes."""
+    """The comparable content of a group, as a server or a replica logs it, from the bytes of all events, cut anywhere;
+    read once. Raises EventError: an event is damaged; of a short group only when it is compared."""
 
     def __init__(self, pieces: Iterable[Buffer]) -> None:
         self._data: bytes | None = None

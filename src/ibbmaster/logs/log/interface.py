@@ -82,8 +82,7 @@ class FramedEventGroups(EventGroups, Protocol):
         """Raises PositionPurgedError: this is no longer the log that the reader began with."""
 
     def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **known: Unpack[ReadPart]) -> None:
-        """Continue at a position in the same file, up to which the caller has read. `gtids` are the last of each pair
-        on the way, `head` the first bytes of that, if known."""
+        """Continue in the same file. `gtids`: the last of each pair on the way, `head`: its first bytes, if known."""
 
 
 @runtime_checkable
@@ -177,9 +176,8 @@ class GroupSource(Protocol):
         return self
 
     def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
-        """The groups of a range in order. Each body must be read, or dropped, before the next group. Reports damage to
-        `on_fault`, and continues after it, as far as possible. Raises FormatError, ClassicFormatError: a file is
-        damaged, and there is no `on_fault`."""
+        """The groups of a range in order; each body must be read, or dropped, before the next. Reports damage to
+        `on_fault`, and continues as far as possible. Raises FormatError, ClassicFormatError: without it."""
 
 
 class LogEngine(GroupSource, Protocol):
@@ -200,8 +198,7 @@ class LogEngine(GroupSource, Protocol):
         return ""
 
     def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
-        """Where a replica at `position` begins to read; with `only_cached` perhaps earlier than it could. Raises
-        PositionPurgedError: what it needs has gone."""
+        """Where a replica begins to read; with `only_cached` perhaps too early. Raises PositionPurgedError."""
 
     def around(self, time: int) -> tuple[LogEngine, int | None]:
         """A part of this log in which it passes a time, in seconds since 1970, and the time of an earlier group."""
@@ -238,8 +235,7 @@ class LogEngine(GroupSource, Protocol):
         return False
 
     def wait_for_growth(self, timeout_s: float) -> bool:
-        """Wait until the durable end has moved since the last call, which makes durable what is logged. Returns whether
-        it has; False at first."""
+        """Wait until the durable end has moved since the last call; returns whether it has, False at first."""
 
     def tell_growth(self, call: Callable[[], object]) -> Callable[[], None] | None:
         """Call this, which must be quick, each time the durable end has moved, in the thread that moved it, until the
@@ -311,8 +307,7 @@ def groups_from(log: LogEngine, plan: ReadPlan) -> Generator[EventGroup]:
 
 
 class WritableLogEngine(LogEngine, Protocol):
-    """A binlog to read and write. Thread-safe. Source: MariaDB 12.3, handler.h, the binlog methods of handlerton;
-    protocol/store/engine.md says which is which."""
+    """A binlog to read and write. Thread-safe. Source: protocol/store/engine.md, by MariaDB 12.3, handler.h."""
 
     def write_direct_ordered(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> Ticket:
         """Append one group after all before; it need not be durable yet."""

@@ -6,14 +6,12 @@ from ibbmaster.storage.disk.spool import Spool
 
 
 def large_rows(size_max: int | None = None) -> LargeRows:
-    """Puts those of more than 64 MiB into temporary files; `size_max` limits each. Raises ConfigurationError: that is
-    more than an event can have."""
+    """Those of more than 64 MiB go into temporary files; `size_max` limits each. Raises ConfigurationError."""
     return LargeRows(Spool, size_max=SIZE_MAX if size_max is None else size_max, kept_max=KEPT_SIZE_MAX)
 
 
 def parse_row_event_max(given: int | str | None) -> int | None:
-    """The option `max_row_event_bytes`, also as text like "64M". Raises ConfigurationError: it is no size, or too
-    large."""
+    """`max_row_event_bytes`, also as text like "64M". Raises ConfigurationError: it is no size, or too large."""
     size = parse_size(given) if isinstance(given, str) else given
     if size == SIZE_MAX + 1:
         return SIZE_MAX  # people call it 4G

@@ -27,9 +27,9 @@ class LogRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSelection:
-    """The wanted groups of a log. None and empty values limit nothing. `starts` and `ends` are the points where domains
-    begin and end; other domains begin at the start of the log, and have nothing if there are `ends`. Times are in
-    seconds since 1970: of the GTID event, so of the commit."""
+    """The wanted groups of a log; None and empty values limit nothing. `starts` and `ends`: where domains begin and
+    end; others begin with the log, and have nothing if there are `ends`. Times: of the GTID event, in seconds since
+    1970."""
 
     starts: tuple[tuple[int, LogPosition], ...] = ()
     ends: tuple[tuple[int, LogPosition], ...] | None = None

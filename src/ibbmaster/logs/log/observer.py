@@ -64,8 +64,8 @@ class Picture(Generic[F]):
 
 
 class LogObserver(Generic[F]):
-    """Thread-safe. `picture` is that of the last look; holds its last file open, and an awaited one. Raises OSError,
-    StoreError: the last file has gone."""
+    """Thread-safe. `picture` is that of the last look; holds its last file open. Raises OSError, StoreError: it has
+    gone."""
 
     def __init__(self, files: Sequence[F]) -> None:
         self._lock = threading.RLock()

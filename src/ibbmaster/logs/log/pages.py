@@ -30,8 +30,7 @@ class PageReader:
         self._is_verified = bytearray()
 
     def page(self, file_no: int, page_no: int) -> memoryview | None:
-        """One page, None after the end of the file; the view owns its memory. Raises ChecksumError: the page is
-        damaged; StoreError: it cannot be read."""
+        """None after the end of the file; the view owns its memory. Raises ChecksumError, StoreError."""
         index = page_no - self._first_no
         if file_no != self._file_no or not 0 <= index < len(self._is_verified):
             if not self._read_block(file_no, page_no):
@@ -78,8 +77,7 @@ class PageReader:
         return low - 1
 
     def header(self, file_no: int) -> FileHeader | None:
-        """None if the file is missing or unused. Raises HeaderError: it is another file's, or of no log; ChecksumError:
-        it is damaged."""
+        """None if the file is missing or unused. Raises HeaderError, ChecksumError: it is wrong or damaged."""
         try:
             data = self._read(file_no, 0, 1)
         except MissingFileError:

@@ -1,5 +1,4 @@
-"""Checks the records of a log, chunk after chunk. protocol/ibb/gtid-state.md says which states restarts of MariaDB
-leave."""
+"""Checks the records of a log. What states restarts of MariaDB leave is in protocol/ibb/gtid-state.md."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Finds the page where reading must begin for a GTID position, by binary search over state records:
-protocol/ibb/gtid-state.md."""
+"""Finds where to read for a GTID position, by binary search over state records: protocol/ibb/gtid-state.md."""
 
 from bisect import bisect_right
 from collections.abc import Mapping
@@ -196,8 +195,7 @@ def _found_near(records: StateRecords, position: GtidPosition, there: tuple[int,
 def _keep_for_near(
     records: StateRecords, plan: SeekPlan, current: GtidState, first: GtidState | None, there: tuple[int, ...]
 ) -> None:
-    """Keep a plan for the positions between its borders, where an examined state is judged differently; so may be later
-    states where the log ends."""
+    """Keep a plan for positions between those where an examined state is judged differently, up to the log's end."""
     (gtid,) = plan.wanted.values()
     pair = gtid.domain_id, gtid.server_id
     borders = {0, (current.seq_no(*pair) or 0) + 1}

@@ -85,9 +85,8 @@ class TimeFound(NamedTuple):
 
 
 def find_time(log: LogEngine, time: int) -> TimeFound | None:
-    """Where the log passes a time in seconds since 1970; None if it is empty. Reads some groups of each place of a
-    binary search, and all headers of one range. Raises FormatError, ClassicFormatError, StoreError: the log cannot be
-    read."""
+    """Where the log passes a time in seconds since 1970, if it has any. Reads some groups of each place of a binary
+    search, and all headers of one range. Raises FormatError, ClassicFormatError, StoreError."""
     narrowed, begins = log.around(time)
     found = _Search(narrowed, time).found()
     return found if found is None or begins is None else found._replace(first=min(found.first, begins))
@@ -196,8 +195,7 @@ def _time_of(group: EventGroup) -> int:
 
 
 class TimeStart(NamedTuple):
-    """The first group that is not older than a time, and the position before it. `group` and `group_time` are None
-    without one; `notes` report a clock that was set back."""
+    """The first group that is not older than a time, if any, and the position before it; `notes` of clocks set back."""
 
     given: GivenTime
     position: GtidPosition

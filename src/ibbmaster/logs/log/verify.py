@@ -1,7 +1,5 @@
-"""Reports every fault in a directory.
-
-Continues after damage at the next page, and does not compare what a fault made unknown: the next file names the GTID
-state again."""
+"""Reports every fault in a directory: continues after damage at the next page, and compares nothing that a fault made
+unknown."""
 
 import functools
 import itertools
@@ -47,9 +45,8 @@ class FoundPages(NamedTuple):
 
 
 class BlockReader:
-    """Reads the pages of one file in order, many at once; kernels verify each while the core has it in its cache: a
-    thread that reads ahead would cost a quarter more CPU. Raises, also from `read`, StoreError: the file cannot be
-    read."""
+    """The pages of one file in order, many at once; kernels verify each while the core has it in its cache: reading
+    ahead would cost a quarter more CPU. Raises StoreError, also from `read`."""
 
     def __init__(self, disk: ReadDisk, name: str, kernels: Kernels | None, *, block_pages: int) -> None:
         self._disk = disk
@@ -99,8 +96,8 @@ def verify(
     on_pages: Callable[[int], object] = lambda count: None,
 ) -> Iterator[Fault]:
     """Yield every fault of a directory, in the order of the files. `others` are the same directory, one for each
-    further thread that checks a part of the log. `on_pages` hears of the number of pages read. Raises StoreError: there
-    are no binlog files, or the directory cannot be read."""
+    further thread. `on_pages` hears of the pages read. Raises StoreError: there are no binlog files, or no such
+    directory."""
     numbers = sorted(number for name in disk.list() if (number := parse_file_name(name)) is not None)
     if not numbers:
         raise StoreError(f"{disk}: no binlog files (binlog-000000.ibb and so on)")
@@ -338,8 +335,7 @@ class _Verifier:
         self._on_pages(count)
 
     def _check_page(self, page: memoryview, location: LogPosition, offset: int) -> Generator[Fault, None, int]:
-        """Check the chunks of one page from a place on. Returns where to continue, 0 for the next page: after the first
-        record, where kernels can continue."""
+        """Check the chunks of a page from a place on; returns where kernels can continue, 0 for the next page."""
         file_no, page_no = location.file_no, location.page_no
         while True:
             here = LogPosition.on_page(file_no, page_no, offset)

@@ -12,15 +12,7 @@ from typing import Any, Unpack
 
 from ibbmaster.errors import ConfigurationError, StageError
 from ibbmaster.gtid import SEQ_NO_MAX, Gtid, GtidPosition, GtidState
-from ibbmaster.logs.log.interface import (
-    FramedEventGroups,
-    LogEngine,
-    LogFile,
-    OnFault,
-    PassedGroups,
-    ReadPart,
-    ReadPlan,
-)
+from ibbmaster.logs.log import interface
 from ibbmaster.logs.log.log_range import LogRange
 from ibbmaster.logs.stages.renumbering import Repetition
 from ibbmaster.position import LogPosition
@@ -32,17 +24,16 @@ _NUMBER = re.compile(r"\d+(?=\D*$)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoundPlan(ReadPlan):
-    there: ReadPlan
+class RoundPlan(interface.ReadPlan):
+    there: interface.ReadPlan
     round_no: int
 
 
-class RepeatedLog(LogEngine):
-    """A part of a log that is over, `rounds` times; it is read once. Thread-safe as that is. Without `rounds` it ends
-    where the numbers of a domain do. Raises ConfigurationError: there is nothing to repeat, or so often;
-    IbbMasterError: the recording cannot be read."""
+class RepeatedLog(interface.LogEngine):
+    """A part of a log that is over, `rounds` times, or up to the last number of a domain; read once. Thread-safe as
+    that is. Raises ConfigurationError: there is nothing to repeat, or too often; IbbMasterError."""
 
-    def __init__(self, log: LogEngine, rounds: int | None = None) -> None:
+    def __init__(self, log: interface.LogEngine, rounds: int | None = None) -> None:
         self._log = log
         self._begin = log.start_of_file()
         self._finish = log.state()
@@ -132,7 +123,7 @@ class RepeatedLog(LogEngine):
         added = round_no * self._shift()
         return _NUMBER.sub(lambda match: f"{int(match[0]) + added:0{len(match[0])}}", name)
 
-    def files(self) -> list[LogFile]:
+    def files(self) -> list[interface.LogFile]:
         return [
             file._replace(file_no=file_no, name=self.file_name(file_no))
             for round_no in range(self._known + 1)
@@ -146,7 +137,7 @@ class RepeatedLog(LogEngine):
     def state(self, *, only_cached: bool = False) -> GtidState:
         return self._state_after(self._known, self._finish)
 
-    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> interface.ReadPlan:
         reached = {domain_id: max(0, gtid.seq_no - 1) for domain_id, gtid in position.items()}
         rounds = {domain_id: reached.get(domain_id, 0) // step for domain_id, step in self._steps.items()}
         round_no = min(rounds.values(), default=0)
@@ -157,13 +148,13 @@ class RepeatedLog(LogEngine):
         wanted = [gtid for domain_id, gtid in there.items() if domain_id in position]
         return self._as_here(self._log.seek(GtidPosition(wanted), only_cached=only_cached), round_no)
 
-    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
+    def start_of_file(self, file_no: int | None = None) -> interface.ReadPlan:
         if file_no is None:
             return self._as_here(self._log.start_of_file(), 0)
         round_no, there = self._round_of(file_no)
         return self._as_here(self._log.start_of_file(there), round_no)
 
-    def _as_here(self, plan: ReadPlan, round_no: int) -> RoundPlan:
+    def _as_here(self, plan: interface.ReadPlan, round_no: int) -> RoundPlan:
         return RoundPlan(
             position=self.place(plan.position, round_no),
             state=self._state_after(round_no, plan.state),
@@ -171,7 +162,7 @@ class RepeatedLog(LogEngine):
             round_no=round_no,
         )
 
-    def groups(self, plan: ReadPlan) -> RepeatedGroups:
+    def groups(self, plan: interface.ReadPlan) -> RepeatedGroups:
         if not isinstance(plan, RoundPlan):
             round_no, there = self._round_of(plan.position.file_no)
             there_at = plan.position._replace(file_no=there)
@@ -180,7 +171,7 @@ class RepeatedLog(LogEngine):
             )
         return RepeatedGroups(self, self._log, plan)
 
-    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+    def groups_in(self, log_range: LogRange, *, on_fault: interface.OnFault | None = None) -> Iterator[EventGroup]:
         round_no, there = self._round_of(log_range.file_no)
         repetition = self.repetition(round_no)
         for group in self._log.groups_in(replace(log_range, file_no=there), on_fault=on_fault):
@@ -211,8 +202,8 @@ class RepeatedLog(LogEngine):
         return getattr(self._log, "checksum_algorithm", None)
 
 
-class RepeatedGroups(PassedGroups):
-    def __init__(self, log: RepeatedLog, recording: LogEngine, plan: RoundPlan) -> None:
+class RepeatedGroups(interface.PassedGroups):
+    def __init__(self, log: RepeatedLog, recording: interface.LogEngine, plan: RoundPlan) -> None:
         super().__init__(recording.groups(plan.there))
         self._log = log
         self._recording = recording
@@ -238,7 +229,7 @@ class RepeatedGroups(PassedGroups):
         return (*super().changes, self._repetition)
 
     @property
-    def recorded_files(self) -> FramedEventGroups | None:
+    def recorded_files(self) -> interface.FramedEventGroups | None:
         """The reader of the recording's files in this round, from where all of its groups come."""
         return super().files
 
@@ -267,7 +258,7 @@ class RepeatedGroups(PassedGroups):
             self._log.note_round(self.round_no)
 
 
-class RepeatedFiles(FramedEventGroups):
+class RepeatedFiles(interface.FramedEventGroups):
     def __init__(self, groups: RepeatedGroups) -> None:
         self.groups = groups
 
@@ -280,7 +271,7 @@ class RepeatedFiles(FramedEventGroups):
         if files is not None:
             files.check_log()
 
-    def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **known: Unpack[ReadPart]) -> None:
+    def continue_at(self, position: LogPosition, gtids: Iterable[Gtid], **known: Unpack[interface.ReadPart]) -> None:
         files, there = self.groups.recorded_files, self.groups.there(position)
         assert files is not None, "kernels have read them"
         assert there is not None, "a round continues in itself"

@@ -7,15 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ibbmaster.gtid import GtidPosition, GtidState
-from ibbmaster.logs.log.interface import (
-    EventGroups,
-    FramedEventGroups,
-    LogEngine,
-    LogFile,
-    OnFault,
-    PassedGroups,
-    ReadPlan,
-)
+from ibbmaster.logs.log import interface
 from ibbmaster.logs.log.log_range import GroupSelection, LogRange
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
@@ -26,19 +18,19 @@ from .stage import GroupTransform, GtidTransform
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StagedPlan(ReadPlan):
-    there: ReadPlan
+class StagedPlan(interface.ReadPlan):
+    there: interface.ReadPlan
     has_begin: bool = False  # a reader that begins here has, and skips, what a span leaves out at its begin
 
 
-class StagedGroups(PassedGroups):
-    def __init__(self, groups: EventGroups, stages: Sequence[GroupTransform], span: LogSpan | None) -> None:
+class StagedGroups(interface.PassedGroups):
+    def __init__(self, groups: interface.EventGroups, stages: Sequence[GroupTransform], span: LogSpan | None) -> None:
         super().__init__(groups)
         self._stages = stages
         self._span = span
 
     @property
-    def files(self) -> FramedEventGroups | None:
+    def files(self) -> interface.FramedEventGroups | None:
         starts = () if self._span is None else self._span.groups.starts
         has_begun = all(self.position >= start for _, start in starts)  # else some of the groups are left out
         return super().files if has_begun else None
@@ -78,13 +70,13 @@ def passed_on(group: EventGroup, stages: Sequence[GroupTransform], span: LogSpan
     return passed
 
 
-class StagedLog(LogEngine):
+class StagedLog(interface.LogEngine):
     """A part of a log, and the stages of its groups. Thread-safe as the log is. `checksum_algorithm` is that of the
     events of a log whose files state one; `notes` are for the user."""
 
     def __init__(
         self,
-        log: LogEngine,
+        log: interface.LogEngine,
         stages: Sequence[GroupTransform] = (),
         span: LogSpan | None = None,
         *,
@@ -117,7 +109,7 @@ class StagedLog(LogEngine):
     def server_version_of(self, file_no: int) -> str:
         return self.inner.server_version_of(file_no)
 
-    def files(self) -> list[LogFile]:
+    def files(self) -> list[interface.LogFile]:
         return self.inner.files()
 
     def end(self, *, only_cached: bool = False) -> LogPosition:
@@ -130,24 +122,24 @@ class StagedLog(LogEngine):
             return self._renamed(span.state.copy())
         return self._renamed(self.inner.state(only_cached=only_cached))
 
-    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> ReadPlan:
+    def seek(self, position: GtidPosition, *, only_cached: bool = False) -> interface.ReadPlan:
         position = self._original(position)
         if self.span is not None:
             self.span.check_start(position)
         position = self._with_left_out(position, only_cached=only_cached)
         return self._as_here(self.inner.seek(position, only_cached=only_cached), has_begin=True)
 
-    def start_of_file(self, file_no: int | None = None) -> ReadPlan:
+    def start_of_file(self, file_no: int | None = None) -> interface.ReadPlan:
         return self._as_here(self.inner.start_of_file(file_no))
 
-    def groups(self, plan: ReadPlan) -> EventGroups:
+    def groups(self, plan: interface.ReadPlan) -> interface.EventGroups:
         there, span = plan, self.span
         if isinstance(plan, StagedPlan):
             there = plan.there
             span = span.without_begin if span is not None and plan.has_begin else span
         return StagedGroups(self.inner.groups(there), self.stages, span)
 
-    def groups_in(self, log_range: LogRange, *, on_fault: OnFault | None = None) -> Iterator[EventGroup]:
+    def groups_in(self, log_range: LogRange, *, on_fault: interface.OnFault | None = None) -> Iterator[EventGroup]:
         for group in self.inner.groups_in(log_range, on_fault=on_fault):
             passed = passed_on(group, self.stages, self.span)
             if passed is not None:
@@ -199,7 +191,7 @@ class StagedLog(LogEngine):
         }
         return GtidPosition([*position.values(), *left_out.values()]) if left_out else position
 
-    def _as_here(self, plan: ReadPlan, *, has_begin: bool = False) -> StagedPlan:
+    def _as_here(self, plan: interface.ReadPlan, *, has_begin: bool = False) -> StagedPlan:
         state = plan.state if self.span is None or has_begin else self.span.state_from(plan)
         return StagedPlan(
             position=plan.position,

@@ -21,13 +21,7 @@ from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, EventHeader, encode_event
 from ibbmaster.replication.event.rows.partial import FIXED as FRAGMENT
 from ibbmaster.replication.event.rows.partial import FLAG_WHOLE_SIZE, WHOLE_SIZE
-from ibbmaster.replication.event.statement.logged import (
-    FILE_NUMBER,
-    STATEMENT_TYPES,
-    LoggedStatement,
-    decode_load_data,
-    decode_statement,
-)
+from ibbmaster.replication.event.statement import logged
 from ibbmaster.replication.event.table_map import FLAG_STATEMENT_END, ROW_EVENT_TYPES, TABLE_ID_SIZE
 from ibbmaster.replication.event.types import EventType, type_name
 from ibbmaster.rows.walk import unmapped
@@ -76,8 +70,7 @@ class GtidFilter(GroupTransform):
 
 
 class ContentFilter(GroupTransform):
-    """Leaves out events about other tables, or of other kinds. `tables` None chooses all; `find_history` gives the
-    effect of the statements of the log up to now."""
+    """Leaves out events about other tables, None: all, or of other kinds. `find_history`: the statements so far."""
 
     def __init__(
         self,
@@ -159,7 +152,7 @@ class _Content:
                 self._rows.annotation = events.whole()
             elif event_type in _CONTEXT:
                 self._context.append(events.whole())
-            elif event_type in STATEMENT_TYPES:
+            elif event_type in logged.STATEMENT_TYPES:
                 yield from self._statement(header, events.whole())
             elif event_type in _NAMELESS and self._choice is not None:
                 raise self._refused(f"{type_name(event_type)} event: MariaDB 10 does not write it any more")
@@ -219,7 +212,7 @@ class _Content:
 
     def _statement(self, header: EventHeader, event: bytes) -> Iterator[bytes]:
         context, self._context = self._context, []
-        statement = decode_statement(event)
+        statement = logged.decode_statement(event)
         try:
             touched = touched_by(statement)
         except NotUnderstoodError as error:
@@ -238,12 +231,12 @@ class _Content:
         if header.event_type == EventType.EXECUTE_LOAD_QUERY:  # its file has gone out
             yield encode_event(
                 event_type=EventType.DELETE_FILE,
-                body=FILE_NUMBER.pack(decode_load_data(event).number),
+                body=logged.FILE_NUMBER.pack(logged.decode_load_data(event).number),
                 server_id=header.server_id,
                 timestamp=header.timestamp,
             )
 
-    def _is_left(self, touched: Touched, statement: LoggedStatement) -> bool:
+    def _is_left(self, touched: Touched, statement: logged.LoggedStatement) -> bool:
         if touched.kind.value not in self._kinds:
             return False
         choice = self._choice

@@ -8,15 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
-from ibbmaster.errors import (
-    ClassicFormatError,
-    ConfigurationError,
-    EventError,
-    FormatError,
-    GtidError,
-    PositionError,
-    StageError,
-)
+from ibbmaster import errors
 from ibbmaster.facts import NULL, rows_of
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.logs.log.time_search import GivenTime, is_date, is_time, parse_time, shown_time, time_start
@@ -118,12 +110,12 @@ def staged(
     after, until = _place(log, options, "after", notes), _place(log, options, "until", notes)
     try:
         span = None if after is None and until is None else span_of(log, after, until)
-    except PositionError as error:
+    except errors.PositionError as error:
         days = [name for name in ("after", "until") if is_date(str(options.get(name)))]
         if not days:
             raise
         day = f"{flag_of(days[0])} '{options.get(days[0])} 00:00'"
-        raise ConfigurationError(f"{error}; to name a day, write {day}") from None
+        raise errors.ConfigurationError(f"{error}; to name a day, write {day}") from None
     if until is not None and span is not None and span.state is not None:
         notes += _judged(until, span.state.position())
     stages = list(stages_of(log.state(), options, case, find_history))
@@ -138,18 +130,17 @@ def renamed_table(name: TableName, options: StageOptions, find_case: Callable[[]
     try:
         return name if names is None else names.table(name)
     except NotUnderstoodError as error:
-        raise ConfigurationError(f"--rename: {error}") from None
+        raise errors.ConfigurationError(f"--rename: {error}") from None
 
 
 def _judged(until: GtidPosition, ends: GtidPosition) -> Iterator[str]:
-    """Notes on GTIDs that the log lacks, at which a part ends by their numbers. Raises ConfigurationError: another
-    server has logged that number."""
+    """Notes on GTIDs that the log lacks. Raises ConfigurationError: another server has logged that number."""
     for domain_id, gtid in until.items():
         last = ends.get(domain_id)
         if last == gtid:
             continue
         if last is not None and last.seq_no == gtid.seq_no:
-            raise ConfigurationError(
+            raise errors.ConfigurationError(
                 f"--until {gtid} is not in this log: transaction {gtid.seq_no} of its domain is {last}"
             )
         has = "the log has nothing before it" if last is None else f"it ends after {last}, the last one before it"
@@ -164,7 +155,7 @@ def _place(log: LogEngine, options: StageOptions, name: str, notes: list[str]) -
     start = time_start(log, given, passes=name == "until")
     if name == "after" and start.group is None:
         ends = shown_time(start.found.last, given)
-        raise ConfigurationError(f"{flag_of(name)} {given} is after the end of this log, which is at {ends}")
+        raise errors.ConfigurationError(f"{flag_of(name)} {given} is after the end of this log, which is at {ends}")
     notes += [f"{flag_of(name)} {given} is position [{start.position}]", *start.notes]
     return start.position
 
@@ -174,10 +165,10 @@ def _parsed(name: str, text: str) -> GtidPosition | GivenTime:
         return parse_time(flag_of(name), text)
     try:
         return GtidPosition.parse(text)
-    except GtidError:
+    except errors.GtidError:
         if not any(letter.isalpha() for letter in text):
             raise
-    raise GtidError(
+    raise errors.GtidError(
         f"{flag_of(name)}: {text[:60]!r} is not a valid GTID or time: expected domain-server-seqno, as in 0-1-100, or "
         "a time, as '2026-01-31 12:00:00+01:00'"
     )
@@ -223,7 +214,7 @@ def _expect_apart(name: str, numbers: dict[int, int], known: set[int]) -> None:
     new = [numbers.get(number, number) for number in known | set(numbers)]
     twice = sorted({number for number in new if new.count(number) > 1})
     if twice:
-        raise ConfigurationError(f"{flag_of(name)}: two numbers of this log would be {twice[0]}")
+        raise errors.ConfigurationError(f"{flag_of(name)}: two numbers of this log would be {twice[0]}")
 
 
 def expect_tables(log: StagedLog, *, only: bool = False) -> None:
@@ -231,7 +222,7 @@ def expect_tables(log: StagedLog, *, only: bool = False) -> None:
     the log cannot be read, or filtered, the check ends: readers up to there get the error. Raises ConfigurationError: a
     pattern matches none; the text says which tables there are; StoreError: the log cannot be read."""
     for choice in [tables for stage in log.stages if (tables := getattr(stage, "tables", None)) is not None]:
-        with suppress(ClassicFormatError, EventError, FormatError, StageError):
+        with suppress(errors.ClassicFormatError, errors.EventError, errors.FormatError, errors.StageError):
             _expect_matched(log, choice, choice.only if only else (*choice.only, *choice.leaves_out))
 
 
@@ -265,7 +256,7 @@ def _expect_some(name: str, wanted: frozenset[int], known: set[int]) -> None:
     missing = sorted(wanted - known)
     if missing and known:
         there = ", ".join(map(str, sorted(known)[:TABLES_SHOWN]))
-        raise ConfigurationError(f"{flag_of(name)} {missing[0]}: this log has nothing of it, but of {there}")
+        raise errors.ConfigurationError(f"{flag_of(name)} {missing[0]}: this log has nothing of it, but of {there}")
 
 
 def _values(options: StageOptions, name: str) -> list[str]:
@@ -273,7 +264,7 @@ def _values(options: StageOptions, name: str) -> list[str]:
     texts = [given] if isinstance(given, str) else list(given or ())
     values = [value for text in texts for value in divided(str(text), ",")]
     if given is not None and not all(values or [""]):
-        raise ConfigurationError(f"{flag_of(name)} {given!r}: expected one or several, divided by commas")
+        raise errors.ConfigurationError(f"{flag_of(name)} {given!r}: expected one or several, divided by commas")
     return values
 
 
@@ -281,7 +272,7 @@ def _ids(options: StageOptions, name: str) -> frozenset[int]:
     values = _values(options, name)
     for value in values:
         if not _is_number(value):
-            raise ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected numbers from 0 to {2**32 - 1}")
+            raise errors.ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected numbers from 0 to {2**32 - 1}")
     return frozenset(map(int, values))
 
 
@@ -296,7 +287,7 @@ def _names(options: StageOptions, find_case: Callable[[], NameCase]) -> NameMap 
     pairs = [divided(value, "=") for value in values]
     for value, pair in zip(values, pairs, strict=True):
         if len(pair) != 2 or not all(pair):
-            raise ConfigurationError(f"--rename {value[:60]!r}: expected OLD=NEW, as shop=stage")
+            raise errors.ConfigurationError(f"--rename {value[:60]!r}: expected OLD=NEW, as shop=stage")
     return NameMap([(old, new) for old, new in pairs], find_case) if pairs else None
 
 
@@ -305,12 +296,12 @@ def _numbers(options: StageOptions, name: str) -> dict[int, int]:
     for value in _values(options, name):
         old, _, new = value.partition("=")
         if not (_is_number(old) and _is_number(new)):
-            raise ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected OLD=NEW, as 1=7")
+            raise errors.ConfigurationError(f"{flag_of(name)} {value[:60]!r}: expected OLD=NEW, as 1=7")
         if int(old) in found:
-            raise ConfigurationError(f"{flag_of(name)}: {old} is given twice")
+            raise errors.ConfigurationError(f"{flag_of(name)}: {old} is given twice")
         found[int(old)] = int(new)
     if name == "map_server_id" and 0 in found.values():
-        raise ConfigurationError("--map-server-id: a server id is not 0")
+        raise errors.ConfigurationError("--map-server-id: a server id is not 0")
     return found
 
 
@@ -320,7 +311,7 @@ def _kinds(options: StageOptions) -> list[Any]:
     values = _values(options, "kinds")
     for value in values:
         if value not in KINDS:
-            raise ConfigurationError(f"--kinds {value[:60]!r}: choose of {', '.join(KINDS)}")
+            raise errors.ConfigurationError(f"--kinds {value[:60]!r}: choose of {', '.join(KINDS)}")
     return values
 
 

@@ -1,7 +1,5 @@
-"""Other names for databases and tables: in TABLE_MAP events, and where statements use them.
-
-A word of a statement counts as a name only if it can be nothing else; where it may be a column or an alias, the
-statement is not understood."""
+"""Other names for databases and tables: in TABLE_MAP events, and where statements use them. Where a word may be a
+column or an alias as well, a statement is not understood."""
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
@@ -11,27 +9,10 @@ from ibbmaster.errors import ConfigurationError, EventError, StageError
 from ibbmaster.replication.event.group import EventGroup, is_ending_query
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, EventHeader, HeaderFields, encode_event
 from ibbmaster.replication.event.query import Query, decode_query, encode_query, status_variables
-from ibbmaster.replication.event.statement.logged import (
-    STATUS_CHARSET,
-    LoggedStatement,
-    decode_load_data,
-    decode_statement,
-    encode_load_data,
-    text_codec,
-)
+from ibbmaster.replication.event.statement import logged
 from ibbmaster.replication.event.table_map import NAME_SIZE_MAX, decode_table_map
 from ibbmaster.replication.event.types import EventType
-from ibbmaster.schema.clause import (
-    AlterTable,
-    CreateDatabase,
-    CreateTable,
-    DdlStatement,
-    DropTables,
-    NameProgram,
-    NotUnderstoodError,
-    RemoveDatabase,
-    TruncateTable,
-)
+from ibbmaster.schema import clause
 from ibbmaster.schema.ddl import parse_ddl, statement_cursor
 from ibbmaster.schema.name_case import NameCase, lower_name
 from ibbmaster.sqltext.quoting import quoted_name
@@ -92,7 +73,9 @@ class NameMap:
         """Raises NotUnderstoodError: another one is to get the new name."""
         found = next((new for old, new in self.databases.items() if self._same(old, name)), None)
         if found is None and any(self._same(one, name) for one in self.databases.values()):
-            raise NotUnderstoodError(f"database {printed_name(name)} is in the log, and another one is to be called so")
+            raise clause.NotUnderstoodError(
+                f"database {printed_name(name)} is in the log, and another one is to be called so"
+            )
         return name if found is None else found
 
     def table(self, name: TableName) -> TableName:
@@ -103,7 +86,7 @@ class NameMap:
         found = TableName(self.database(name.database), name.name)
         for new in self.tables.values():
             if self._same(new.database, found.database) and self._same(new.name, found.name):
-                raise NotUnderstoodError(f"table {name} is in the log, and another one is to be called {new}")
+                raise clause.NotUnderstoodError(f"table {name} is in the log, and another one is to be called {new}")
         return found
 
     def _same(self, one: str, other: str) -> bool:
@@ -111,7 +94,7 @@ class NameMap:
             return True
         return lower_name(one) == lower_name(other) and self._find_case().folds
 
-    def text(self, statement: LoggedStatement) -> str:
+    def text(self, statement: logged.LoggedStatement) -> str:
         """With other names. Raises NotUnderstoodError: a name may be a renamed one, or another."""
         words = list(_words(statement))
         self._expect_free(words, statement)
@@ -132,19 +115,19 @@ class NameMap:
             at = end
         return "".join([*parts, statement.text[at:]])
 
-    def _databases_among(self, found: list[_Word], old: str, statement: LoggedStatement) -> list[_Word]:
+    def _databases_among(self, found: list[_Word], old: str, statement: logged.LoggedStatement) -> list[_Word]:
         qualifiers = [word for word in found if word.is_qualifier]
         bare = [word for word in found if not word.is_qualifier]
         if _is_about_database(statement, self, old):
             if len(bare) != 1:
-                raise NotUnderstoodError(f"{old} is a database here, and something else")
+                raise clause.NotUnderstoodError(f"{old} is a database here, and something else")
             return [*qualifiers, *bare]
         if qualifiers and bare and not _defines_tables(statement, old):
-            raise NotUnderstoodError(f"{old} may be a database here, or a table or column of that name")
+            raise clause.NotUnderstoodError(f"{old} may be a database here, or a table or column of that name")
         return qualifiers
 
     def _tables_among(
-        self, words: list[_Word], old: TableName, new: TableName, statement: LoggedStatement
+        self, words: list[_Word], old: TableName, new: TableName, statement: logged.LoggedStatement
     ) -> Iterator[tuple[int, int, str]]:
         is_here = self._same(old.database, statement.database)
         database = self.database(statement.database)
@@ -164,20 +147,20 @@ class NameMap:
                 is_same = database == new.database
                 yield word.token.start, word.token.end, quoted_name(new.name) if is_same else written
             else:
-                raise NotUnderstoodError(f"{old.name} may be the table here, or a column or an alias")
+                raise clause.NotUnderstoodError(f"{old.name} may be the table here, or a column or an alias")
 
-    def _expect_free(self, words: list[_Word], statement: LoggedStatement) -> None:
+    def _expect_free(self, words: list[_Word], statement: logged.LoggedStatement) -> None:
         for word in words:
             if word.token.is_name and word.is_qualifier:
                 self.database(word.token.text)
                 if word.second.is_name:
                     self.table(TableName(word.token.text, word.second.text))
 
-    def _expect_no_hidden_names(self, words: list[_Word], statement: LoggedStatement) -> None:
+    def _expect_no_hidden_names(self, words: list[_Word], statement: logged.LoggedStatement) -> None:
         hidden = [word.token.text for word in words if word.token.kind is TokenKind.TEXT]
         names = [*self.databases, *(table.name for table in self.tables)]
         if any(lower_name(name) in lower_name(text) for text in hidden for name in names) and _is_program(statement):
-            raise NotUnderstoodError("a program has a text in which a name may be that is renamed")
+            raise clause.NotUnderstoodError("a program has a text in which a name may be that is renamed")
 
 
 def _name(text: str) -> str | TableName:
@@ -187,7 +170,7 @@ def _name(text: str) -> str | TableName:
         raise ConfigurationError(f"--rename: {error}") from None
 
 
-def _words(statement: LoggedStatement) -> Iterator[_Word]:
+def _words(statement: logged.LoggedStatement) -> Iterator[_Word]:
     found = list(tokens(statement.text, statement.sql_mode, statement.server_version))
     for index, token in enumerate(found):
         yield _Word(
@@ -208,37 +191,42 @@ def _names_table(word: _Word, words: list[_Word]) -> bool:
     return word.before.word in _BEFORE_TABLE
 
 
-def _is_about_database(statement: LoggedStatement, names: NameMap, old: str) -> bool:
+def _is_about_database(statement: logged.LoggedStatement, names: NameMap, old: str) -> bool:
     try:
         found = _ddl(statement)
-    except NotUnderstoodError:
+    except clause.NotUnderstoodError:
         return False
-    return isinstance(found, CreateDatabase | RemoveDatabase) and names.database(found.name) == names.databases[old]
+    return (
+        isinstance(found, clause.CreateDatabase | clause.RemoveDatabase)
+        and names.database(found.name) == names.databases[old]
+    )
 
 
-def _defines_tables(statement: LoggedStatement, name: str) -> bool:
+def _defines_tables(statement: logged.LoggedStatement, name: str) -> bool:
     try:
         found = _ddl(statement)
         touched = touched_by(statement)
-    except NotUnderstoodError:
+    except clause.NotUnderstoodError:
         return False
-    if not isinstance(found, CreateTable | AlterTable | DropTables | TruncateTable) or getattr(found, "selects", False):
+    if not isinstance(
+        found, clause.CreateTable | clause.AlterTable | clause.DropTables | clause.TruncateTable
+    ) or getattr(found, "selects", False):
         return False
     return all(lower_name(table.name) != lower_name(name) for table in touched.tables)
 
 
-def _is_program(statement: LoggedStatement) -> bool:
+def _is_program(statement: logged.LoggedStatement) -> bool:
     """Whether a statement runs its texts, or makes something that does."""
     cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     if cursor.takes_words("BEGIN", "NOT"):
         return True
     try:
-        return isinstance(_ddl(statement), NameProgram)
-    except NotUnderstoodError:
+        return isinstance(_ddl(statement), clause.NameProgram)
+    except clause.NotUnderstoodError:
         return True
 
 
-def _ddl(statement: LoggedStatement) -> DdlStatement | None:
+def _ddl(statement: logged.LoggedStatement) -> clause.DdlStatement | None:
     return parse_ddl(statement.text, statement.database, statement.sql_mode, statement.server_version)
 
 
@@ -269,7 +257,7 @@ class NameChange(GroupTransform):
                     yield self._load(header, events.whole())
                 else:
                     yield from events.pieces()
-            except NotUnderstoodError as error:
+            except clause.NotUnderstoodError as error:
                 raise StageError(f"group {group.gtid} cannot be renamed: {error}") from None
 
     def _table_map(self, header: EventHeader, event: bytes) -> bytes:
@@ -288,28 +276,28 @@ class NameChange(GroupTransform):
         if is_ending_query(event):
             return event
         query = decode_query(event)
-        changed = self._changed(query, decode_statement(event))
+        changed = self._changed(query, logged.decode_statement(event))
         return event if changed == query else encode_query(changed, **_head(header))
 
     def _load(self, header: EventHeader, event: bytes) -> bytes:
-        load = decode_load_data(event)
-        changed = self._changed(load.query, decode_statement(event))
+        load = logged.decode_load_data(event)
+        changed = self._changed(load.query, logged.decode_statement(event))
         if changed == load.query:
             return event
         if changed.text[: load.end] != load.query.text[: load.end]:
-            raise NotUnderstoodError("a LOAD DATA with a name that changes before that of its file")
-        return encode_load_data(replace(load, query=changed), **_head(header))
+            raise clause.NotUnderstoodError("a LOAD DATA with a name that changes before that of its file")
+        return logged.encode_load_data(replace(load, query=changed), **_head(header))
 
-    def _changed(self, query: Query, statement: LoggedStatement) -> Query:
+    def _changed(self, query: Query, statement: logged.LoggedStatement) -> Query:
         database = self._names.database(statement.database) if statement.database else ""
         text = self._names.text(statement)
         if (database, text) == (statement.database, statement.text):
             return query
         encoded = query.text
         if text != statement.text:
-            codec = text_codec(dict(status_variables(query.status)).get(STATUS_CHARSET))
+            codec = logged.text_codec(dict(status_variables(query.status)).get(logged.STATUS_CHARSET))
             if statement.text.encode(codec, "replace") != query.text:
-                raise NotUnderstoodError(f"its text is not {codec}")
+                raise clause.NotUnderstoodError(f"its text is not {codec}")
             encoded = text.encode(codec)
         return replace(query, database=database.encode(), text=encoded)
 

@@ -17,9 +17,8 @@ from ibbmaster.position import LOG_START, LogPosition
 class LogSpan:
     """The groups of a log after `after`, up to and with `until`. A domain that `after` does not name begins at its
     start; one that `until` does not name has nothing. `begin` is the GTID state at the begin, of domains that have one,
-    `state` that at the end, `end` the place after the last group. All groups before `whole_until`, but those before its
-    begin, belong to the span. Where the log goes on, `until`, `state` and `whole_until` are None, and `end` means
-    nothing."""
+    `state` that at the end, `end` the place after the last group. All groups before `whole_until` but after the begin
+    belong to it. Where the log goes on, these are None, and `end` means nothing."""
 
     after: GtidPosition = field(default_factory=GtidPosition)
     begin: GtidState = field(default_factory=GtidState)
@@ -64,8 +63,7 @@ class LogSpan:
 
 def span_of(log: LogEngine, after: GtidPosition | None, until: GtidPosition | None) -> LogSpan:
     """The part of a log between two positions; None is no limit. Raises ConfigurationError: it ends before it begins;
-    PositionError: a GTID is not in this log, or in no file any more; FormatError, ClassicFormatError: a file is
-    damaged."""
+    PositionError: this log lacks a GTID, or its file; FormatError, ClassicFormatError."""
     begin = after or GtidPosition()
     state = log.state()
     for gtid in (*begin.values(), *(until or GtidPosition()).values()):
@@ -99,8 +97,7 @@ def span_so_far(log: LogEngine) -> LogSpan:
 
 
 def span_of_file(log: LogEngine, file_no: int) -> LogSpan:
-    """The groups that begin in one file. Raises KeyError: there is no such file; FormatError, ClassicFormatError: a
-    file is damaged."""
+    """The groups that begin in one file. Raises KeyError: there is none; FormatError, ClassicFormatError."""
     begin = log.start_of_file(file_no)
     so_far = span_so_far(log)
     assert so_far.state is not None  # it has an end

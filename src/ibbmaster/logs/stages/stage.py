@@ -33,8 +33,7 @@ class GtidTransform(GroupTransform, Protocol):
 
 
 def emptied(group: EventGroup) -> EventGroup:
-    """The group with nothing but a GTID event and a COMMIT. It keeps its commit id, and whether it may run beside
-    others: both are true of an empty transaction."""
+    """The group with nothing but a GTID event and a COMMIT; it may run beside the same others."""
     header, value = decode_event_header(group.gtid_event), decode_gtid_event(group.gtid_event)
     plain = replace(
         value,

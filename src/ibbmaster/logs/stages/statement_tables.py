@@ -5,23 +5,7 @@ from enum import StrEnum
 
 from ibbmaster.replication.event.statement.logged import LoggedStatement
 from ibbmaster.rows.effects import WrittenTables, effects_of
-from ibbmaster.schema.clause import (
-    AlterRows,
-    AlterSequence,
-    AlterTable,
-    CreateDatabase,
-    CreateSequence,
-    CreateTable,
-    CreateView,
-    DdlStatement,
-    DropTables,
-    NameProgram,
-    NotUnderstoodError,
-    RemoveDatabase,
-    RenameTables,
-    SplitTable,
-    TruncateTable,
-)
+from ibbmaster.schema import clause as clauses
 from ibbmaster.schema.ddl import read_ddl, statement_cursor
 from ibbmaster.schema.reading import expect_table
 from ibbmaster.sqltext.cursor import Cursor
@@ -44,9 +28,8 @@ class StatementKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Touched:
-    """The tables that a statement changes, makes or removes, and whole databases apart from those. `is_tolerant`: it
-    also works where some of its tables are missing. `trigger`: it drops this trigger of an unnamed table of its
-    database."""
+    """The tables that a statement changes, makes or removes, and whole databases. `is_tolerant`: some may be missing.
+    `trigger`: it drops this one, of an unnamed table of its database."""
 
     kind: StatementKind
     tables: tuple[TableName, ...] = ()
@@ -60,7 +43,7 @@ def touched_by(statement: LoggedStatement) -> Touched:
     cursor = statement_cursor(statement.text, statement.sql_mode, statement.server_version)
     first = cursor.peek()
     if first.is_word("BEGIN") and cursor.peek(1).is_word("NOT"):
-        raise NotUnderstoodError("BEGIN NOT ATOMIC runs statements")
+        raise clauses.NotUnderstoodError("BEGIN NOT ATOMIC runs statements")
     if cursor.is_at_end or first.is_word(*_CONTROL):
         return Touched(kind=StatementKind.CONTROL)
     if first.is_word(*_MAINTENANCE):
@@ -79,31 +62,37 @@ def _of_change(statement: LoggedStatement) -> Touched:
     tables: dict[TableName, None] = {}
     for effect in effects_of(statement):
         if not isinstance(effect, WrittenTables) or effect.tables is None:
-            raise NotUnderstoodError(f"{_shown(statement.text)!r} may change rows of any table")
+            raise clauses.NotUnderstoodError(f"{_shown(statement.text)!r} may change rows of any table")
         tables |= dict.fromkeys(effect.tables)
     return Touched(kind=StatementKind.CHANGE, tables=tuple(tables))
 
 
-def _of_ddl(found: DdlStatement, statement: LoggedStatement) -> Touched:
+def _of_ddl(found: clauses.DdlStatement, statement: LoggedStatement) -> Touched:
     match found:
-        case CreateDatabase() | RemoveDatabase():
+        case clauses.CreateDatabase() | clauses.RemoveDatabase():
             return Touched(kind=StatementKind.DDL, databases=(found.name,))
-        case NameProgram(table=TableName() as table):
+        case clauses.NameProgram(table=TableName() as table):
             return Touched(kind=StatementKind.DDL, tables=(table,))
-        case NameProgram():
+        case clauses.NameProgram():
             return Touched(
                 kind=StatementKind.DDL,
                 databases=(found.name.database or statement.database,),
                 is_tolerant=found.is_conditional,
                 trigger=found.name if found.kind == "TRIGGER" else None,
             )
-        case DropTables():
+        case clauses.DropTables():
             return Touched(kind=StatementKind.DDL, tables=found.tables, is_tolerant=_drops_if_there(statement))
-        case RenameTables():
+        case clauses.RenameTables():
             return Touched(kind=StatementKind.DDL, tables=tuple(name for pair in found.pairs for name in pair))
-        case AlterTable():
+        case clauses.AlterTable():
             return Touched(kind=StatementKind.DDL, tables=tuple(_altered(found)))
-        case CreateTable() | CreateView() | CreateSequence() | AlterSequence() | TruncateTable():
+        case (
+            clauses.CreateTable()
+            | clauses.CreateView()
+            | clauses.CreateSequence()
+            | clauses.AlterSequence()
+            | clauses.TruncateTable()
+        ):
             return Touched(kind=StatementKind.DDL, tables=(found.table,))
 
 
@@ -115,12 +104,12 @@ def _drops_if_there(statement: LoggedStatement) -> bool:
     return cursor.pass_condition()
 
 
-def _altered(found: AlterTable) -> dict[TableName, None]:
+def _altered(found: clauses.AlterTable) -> dict[TableName, None]:
     tables = dict.fromkeys((found.table, *found.others))
     if found.to is not None:
         tables[found.to] = None
     for clause in found.clauses:
-        if isinstance(clause, SplitTable | AlterRows) and clause.other is not None:
+        if isinstance(clause, clauses.SplitTable | clauses.AlterRows) and clause.other is not None:
             tables[clause.other] = None
     return tables
 
@@ -129,7 +118,7 @@ def _listed(cursor: Cursor, database: str) -> tuple[TableName, ...]:
     cursor.take()
     cursor.pass_words("NO_WRITE_TO_BINLOG", "LOCAL")
     if not cursor.peek().is_word("TABLE", "TABLES", "VIEW"):
-        raise NotUnderstoodError("maintenance of no table")
+        raise clauses.NotUnderstoodError("maintenance of no table")
     cursor.take()
     found = [expect_table(cursor, database)]
     while cursor.takes_sign(","):

@@ -1,7 +1,5 @@
-"""A log to add many groups to: in bulk where it has files alone, through the store where it has a redo log.
-
-Appending to the files of a log with a redo log would write over groups that the files lack, and leave files that do not
-fit the redo log."""
+"""A log to add many groups to: in bulk where it has files alone, through the store where it has a redo log, with which
+files appended in bulk would not fit."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -39,8 +37,8 @@ class AppendedLog:
 def open_log(
     disk: Disk, *, initial_state: GtidState | None = None, gtid_strict: bool = True, **sizes: Unpack[LogSizes]
 ) -> Iterator[AppendedLog]:
-    """The log in a directory, recovered, or a new one; keeps other processes from writing there. `sizes` are those of
-    `LogLimits`. Raises as `BinlogStore`."""
+    """The log in a directory, recovered, or a new one; locks it. `sizes` are those of `LogLimits`. Raises as
+    `BinlogStore`."""
     if has_redo_log(disk):
         options = StoreOptions(
             durability=Durability.LATER, is_sparse=True, full_disk_retry_s=0, gtid_strict=gtid_strict

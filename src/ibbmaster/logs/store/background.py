@@ -18,8 +18,7 @@ COMPLAINT_PERIOD_S = 60.0
 
 class Background:
     """Works while it is entered as a context; close the store afterwards. It writes full pages as they come, and once a
-    period, which `clock` measures in seconds, syncs, brings an idle log to its files, makes the next file and
-    purges."""
+    period of `clock`'s seconds syncs, brings an idle log to its files, makes the next file and purges."""
 
     def __init__(
         self, store: BinlogStore, *, period_s: float = PERIOD_S, clock: Callable[[], float] = time.monotonic

@@ -2,8 +2,7 @@
 
 Files only grow, and the redo log holds every change that a file may lack. So the copy notes the place of the redo log,
 takes the files in whatever state, and then the redo log. If that still reaches back to the noted place, opening the
-copy brings its files to the end of the redo log; if not, what may have changed is copied again. Source of the idea:
-InnoDB's physical backup."""
+copy repairs its files; if not, what may have changed is copied again. Source of the idea: InnoDB's physical backup."""
 
 import contextlib
 from collections.abc import Callable
@@ -38,9 +37,8 @@ class BackupReport:
 
 
 def back_up(source: ReadDisk, target: Disk, *, progress: Callable[[int], object] = lambda size: None) -> BackupReport:
-    """Copy a store into an empty directory and recover the copy; `progress` hears of bytes as they are copied. Raises
-    StoreError: the target is not empty, the source changes faster than it can be copied, or a disk fails; DamageError,
-    FormatError: the source is damaged."""
+    """Copy a store into an empty directory and recover the copy; `progress` hears of copied bytes. Raises StoreError:
+    the target is not empty, the source changes too fast, or a disk fails; DamageError, FormatError."""
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
     copier = _Copier(source, target, progress)
@@ -86,8 +84,7 @@ class _Copier:
         self.lsn = 0
 
     def copy(self) -> int | None:
-        """Copy what the target lacks. Returns the LSN from which the redo log applies to the copy, 0 without one; None
-        if the copy must be repeated."""
+        """Returns the LSN from which the redo log applies to the copy, 0 without one; None: copy what changed, too."""
         try:
             before = self._scan()
             numbers = sorted(number for name in self._source.list() if (number := parse_file_name(name)) is not None)

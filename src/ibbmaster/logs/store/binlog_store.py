@@ -73,8 +73,7 @@ class BinlogStore(WritableLogEngine):
             self.rolled_back = self._roll_back_incomplete()
 
     def _roll_back_incomplete(self) -> int:
-        """Roll back what other engines of a server have prepared, too: they lost it. Source: MariaDB 12.3, handler.cc,
-        ha_recover_engine_binlog()."""
+        """Of what other engines lost. Source: MariaDB 12.3, handler.cc, ha_recover_engine_binlog()."""
         writer = self._writer
         incomplete = [entry for entry in writer.xa if entry.engine_count != 1]
         if self.replayed_records:
@@ -112,8 +111,7 @@ class BinlogStore(WritableLogEngine):
         return GroupWriter(self._writer)
 
     def xa_commit(self, xid: Xid, gtid: Gtid, gtid_event: Buffer) -> LogPosition:
-        """Commit a prepared transaction, perhaps from before a restart. Raises StoreError: there is none, or as
-        `write_direct`."""
+        """Commit a prepared transaction. Raises StoreError: there is none, or as `write_direct`."""
         entry = self._prepared(xid)
         assert entry.stream is not None
         record = encode_commit_header(CommitHeader(streams=(entry.stream,))) + gtid_event
@@ -219,8 +217,7 @@ class BinlogStore(WritableLogEngine):
             )
 
     def flush(self, *, delete_domain_ids: Iterable[int] = ()) -> None:
-        """End the active file, and begin the next; may forget domains of which no file has groups. Raises BusyError: a
-        file has groups of a domain to forget."""
+        """End the active file, begin the next, and forget domains. Raises BusyError: a file has groups of one."""
         dropped = tuple(delete_domain_ids)
         earliest = self.start_of_file().state if dropped else GtidState()
 
@@ -280,8 +277,7 @@ class BinlogStore(WritableLogEngine):
             return result
 
     def finish_purge(self) -> None:
-        """Remove the files that a purge could not. Raises StoreError: a file cannot be removed; the next purge, `close`
-        and the next start try again."""
+        """Remove the files that a purge could not; so do later ones, `close` and the next start. Raises StoreError."""
         writer = self._writer
         with writer.flusher.lock:
             if writer.flusher.unfinished is None:
@@ -327,8 +323,7 @@ class BinlogStore(WritableLogEngine):
         return header.oob_file_no if header.xa_file_no is None else min(header.oob_file_no, header.xa_file_no)
 
     def check_unbroken(self) -> None:
-        """Read the active file up to the end of the log, before anything follows it. Raises FormatError: a page of it
-        is damaged, or was lost."""
+        """Read the active file to the end of the log, before more follows. Raises FormatError: it is damaged."""
         check_unbroken(self._visible, self._writer.durable.mark)
 
     def close(self) -> None:

@@ -64,9 +64,8 @@ class Flusher:
                 self.fifo.drop(run)
 
     def checkpoint(self) -> None:
-        """Make all that is in the log now durable in its files, and note that in the redo log. The note counts, and
-        frees room there, once it is durable itself. An unfinished purge is noted again after it: it has left groups
-        that need files that are gone."""
+        """Make all that is in the log now durable in its files, and note that in the redo log: once durable, the note
+        frees room there. An unfinished purge is noted again after it."""
         with self.lock, self.latch.work:
             with self.ordered:
                 lsn = self.redo.end_lsn

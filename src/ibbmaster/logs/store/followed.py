@@ -1,7 +1,7 @@
-"""A directory that another process may write, read and followed without ever writing to it.
+"""A directory that another process may write, read and followed without writing to it.
 
 It may be empty at first, and its file system read-only. What is durable and not in the files yet comes from the redo
-log, while its writer lives and after it was killed."""
+log."""
 
 from __future__ import annotations
 
@@ -13,15 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ibbmaster.errors import (
-    DamageError,
-    FormatError,
-    IbbMasterError,
-    LogResetError,
-    MissingFileError,
-    PositionPurgedError,
-    StoreError,
-)
+from ibbmaster import errors
 from ibbmaster.gtid import GtidPosition, GtidState
 from ibbmaster.logs.log.directory import BinlogDirectory, StrictDirectory
 from ibbmaster.logs.log.event_groups import EventGroupReader
@@ -124,7 +116,7 @@ class FollowedDirectory(LogEngine):
             has_moved = self._has_moved()
             opened = self._log
             if not has_moved and opened is not None:
-                with contextlib.suppress(MissingFileError):  # the next look shows what happened
+                with contextlib.suppress(errors.MissingFileError):  # the next look shows what happened
                     has_moved = opened.meets_damage()
             left = deadline - time.monotonic()
             if has_moved or left <= 0:
@@ -161,7 +153,7 @@ class FollowedDirectory(LogEngine):
                 if opened is not None and opened.reached != reached:
                     self._glance(is_urgent=True)  # to know what was read
                 return answer
-            except StoreError:  # purged, or reset, between two steps
+            except errors.StoreError:  # purged, or reset, between two steps
                 if attempt:
                     raise
                 self.look(is_urgent=True)
@@ -179,7 +171,7 @@ class FollowedDirectory(LogEngine):
         if opened is not None and self._seen is not None:
             try:
                 return question(opened)
-            except StoreError:  # purged, or reset
+            except errors.StoreError:  # purged, or reset
                 pass
         raise BlockingIOError(f"{self}: the log has to be looked for")
 
@@ -231,7 +223,7 @@ class FollowedDirectory(LogEngine):
         for file_no in reversed(numbers):
             if file_no in self._sizes and file_no < numbers[-1] - COMPLETE_FILES:
                 break
-            with contextlib.suppress(MissingFileError):
+            with contextlib.suppress(errors.MissingFileError):
                 self._sizes[file_no] = self._view.size(format_file_name(file_no))
 
     @property
@@ -253,18 +245,18 @@ class FollowedDirectory(LogEngine):
     def check(self, position: LogPosition, resets: int) -> None:
         """Whether a reader of the log after this number of resets may continue at a position. Raises
         PositionPurgedError: the log was begun anew, or the next groups are gone."""
-        with contextlib.suppress(MissingFileError):  # perhaps it will come
+        with contextlib.suppress(errors.MissingFileError):  # perhaps it will come
             self._glance()
         file_no, offset = position
         if resets != self._reset_count:
-            raise LogResetError("the log was reset while it was read")
+            raise errors.LogResetError("the log was reset while it was read")
         if file_no < self._oldest:
             size = self._sizes.get(file_no)
             if size is None:  # perhaps it was not complete when it was removed
-                raise LogResetError(f"{format_file_name(file_no)} was removed before its end was seen")
+                raise errors.LogResetError(f"{format_file_name(file_no)} was removed before its end was seen")
             is_done = offset + PAGE_SIZE - DATA_SIZE + CHUNK_SIZE_MIN > size
             if not is_done or file_no + 1 < self._oldest:
-                raise PositionPurgedError(f"{format_file_name(file_no)} was removed while it was read")
+                raise errors.PositionPurgedError(f"{format_file_name(file_no)} was removed while it was read")
 
     @property
     def reset_count(self) -> int:
@@ -288,7 +280,7 @@ class FollowedDirectory(LogEngine):
             elif tail.reset_count != reset_count:
                 self._files = self._picture = None
                 self._begin_anew()
-        except (DamageError, MissingFileError):
+        except (errors.DamageError, errors.MissingFileError):
             return False  # read amid a change: the next look finds the rest
         self._durable_lsn = durable_lsn
         return self._log is None
@@ -304,7 +296,7 @@ class FollowedDirectory(LogEngine):
         if self._disk.is_locked():
             return False
         for name in SEGMENT_NAMES:
-            with contextlib.suppress(MissingFileError):
+            with contextlib.suppress(errors.MissingFileError):
                 self._disk.make_durable(name)
         from .redo_check import check_redo  # seldom needed
 
@@ -343,7 +335,7 @@ class FollowedDirectory(LogEngine):
             return tuple(
                 (self._disk.modified_at(name), self._disk.size(name)) for name in SEGMENT_NAMES if name in names
             )
-        except MissingFileError:
+        except errors.MissingFileError:
             return ()
 
 
@@ -388,11 +380,11 @@ class FollowedReader(StoreReader):
                 return None
         try:
             group = super().next_group(only_cached=only_cached)
-        except IbbMasterError as error:
-            with contextlib.suppress(MissingFileError):
+        except errors.IbbMasterError as error:
+            with contextlib.suppress(errors.MissingFileError):
                 self._directory.look(is_urgent=True)
             self.check_log()  # a purge or reset under a reader is no damage
-            is_to_come = isinstance(error, FormatError) and not self._directory.is_begun(error.location.file_no)
+            is_to_come = isinstance(error, errors.FormatError) and not self._directory.is_begun(error.location.file_no)
             if not (is_to_come or self._has_to_wait()):
                 raise
             if only_cached:

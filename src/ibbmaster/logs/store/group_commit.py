@@ -1,8 +1,7 @@
 """The leader syncs for all who wait, and its followers are released in turn.
 
-Threads that come meanwhile wait for the next work, whose leader begins once all who were released have gone on and had
-time to come again. So batches are as large as they can be, a thread is woken once a batch, by the one before it, and no
-two of them want to run at once."""
+Threads that come meanwhile wait for the next work, whose leader begins once all who were released have had time to come
+again. So batches are as large as can be, and a thread is woken once a batch, by the one before it."""
 
 from __future__ import annotations
 

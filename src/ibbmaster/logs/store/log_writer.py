@@ -1,7 +1,5 @@
-"""Where a log grows: redo log first, pages in memory, files later.
-
-How it is durable: protocol/store/redo-log.md. Order of locks: the flusher's, the writer's (`ordered`), the redo log's,
-the durable end's."""
+"""Where a log grows: redo log first, pages in memory, files later: protocol/store/redo-log.md. Order of locks: the
+flusher's, the writer's (`ordered`), the redo log's, the durable end's."""
 
 import contextlib
 import threading
@@ -124,8 +122,7 @@ class LogWriter(StepWriter):
         self, record: Buffer, gtid: Gtid | None, *, entry: XaEntry | None = None, group: GroupWriter | None = None
     ) -> Ticket:
         """Append a commit record, and before it the completion of `entry` if it ends a prepared transaction. Raises
-        GtidOrderError: the GTID is not newer than those of its domain; nothing was appended; StoreError: as
-        `append`."""
+        GtidOrderError: nothing was appended, the GTID is not newer; StoreError: as `append`."""
         commit = NewRecord(RecordType.COMMIT, record, gtid)
         try:
             if entry is not None:

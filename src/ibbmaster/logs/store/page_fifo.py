@@ -134,8 +134,7 @@ class PageFifo:
                 del self._pages[key]
 
     def last_partial(self) -> tuple[tuple[int, int], PageRun] | None:
-        """Key and sealed copy of the last page, if it is partly filled and its file lacks it; its next change brings
-        the whole page."""
+        """Key and sealed copy of the last page, if it is partly filled and its file lacks it."""
         with self._lock:
             if not self._pages:
                 return None
@@ -200,8 +199,7 @@ class PageFifo:
 
 
 class VisiblePages(DiskLayer):
-    """A directory with the pages that its files lack, as a `ReadDisk`. Exactly what is before `mark()` is durable and
-    visible."""
+    """A `ReadDisk` with the pages that files lack. Exactly what is before `mark()` is durable and visible."""
 
     def __init__(self, disk: ReadDisk, fifo: PageFifo, mark: Callable[[], LogPosition]) -> None:
         super().__init__(disk)
@@ -242,8 +240,7 @@ class VisiblePages(DiskLayer):
 
 
 class _View(NamedTuple):
-    """Of what is read from `offset` on: the pages in memory, and the end of the visible part. Later pages may be on
-    their way into the file."""
+    """Of what is read from `offset` on: the pages in memory, and the end of the visible part."""
 
     held: dict[int, bytes]
     offset: int

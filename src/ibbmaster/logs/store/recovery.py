@@ -32,9 +32,9 @@ class Recovered:
 
 
 def recover(disk: Disk, *, replay_from: int | None = None) -> Recovered:
-    """Apply the redo log to the files, and find the end of the log. `replay_from` is the LSN of an earlier checkpoint,
-    for files that are no newer. Raises as `replay`; also FormatError: a page that must be read is damaged; StoreError:
-    the directory holds no log that can be continued."""
+    """Apply the redo log to the files, and find the end of the log. `replay_from`: the LSN of an earlier checkpoint,
+    for files that are no newer. Raises as `replay`; FormatError: a page is damaged; StoreError: no log can be
+    continued."""
     scan = scan_redo(disk, replay_from=replay_from)
     if scan is None:
         end = find_continuation(disk)
@@ -67,9 +67,8 @@ def table_of(scan: RedoScan) -> XaTable:
 
 def replay(disk: Disk, scan: RedoScan, *, is_alone: bool = False) -> LogPosition | None:
     """Apply a scan to the files; returns the end of the log. With `is_alone` the files are missing, or not those of the
-    redo log: also changes before the checkpoint count, missing files are made, and pages that do not begin in the redo
-    log stay as they are. Raises DamageError: files and redo log do not fit together; StoreError: the directory cannot
-    be read or written."""
+    redo log: changes before the checkpoint count too, missing files are made, and pages that do not begin in it stay.
+    Raises DamageError: files and redo log do not fit; StoreError."""
     steps = _Replay(disk, is_alone=is_alone)
     steps.apply((*scan.older, *scan.records) if is_alone else scan.records)
     return steps.end or scan.checkpoint.end

@@ -131,9 +131,8 @@ def read_durable_end(disk: ReadDisk) -> int | None:
 
 
 class RedoLog:
-    """The write side. `make_room` and the appends are for one thread at a time; `write` and `sync` for any. Writes
-    nothing before `begin`. After each sync, before those who wait for it continue, calls `synced` with the durable
-    LSN."""
+    """The write side: `make_room` and the appends for one thread at a time; `write` and `sync` for any; nothing before
+    `begin`. After each sync, before those who wait continue, calls `synced` with the durable LSN."""
 
     def __init__(
         self,
@@ -171,8 +170,7 @@ class RedoLog:
         self.written_lsn = self.durable_lsn = self.end_lsn
 
     def begin(self, checkpoint: Checkpoint) -> None:
-        """Begin this life; `checkpoint` is the present end, and everything before it is durable in the files. Raises as
-        `make_room`."""
+        """Begin this life at the `checkpoint`, before which all is durable in the files. Raises as `make_room`."""
         assert not self.is_begun
         record = encode_record(self.end_lsn, self._life, [checkpoint])
         with self._latch.repeatable:
@@ -193,8 +191,7 @@ class RedoLog:
 
     def make_room(self, size: int, *, reserve: int, xa: Callable[[], tuple[XaEntry, ...]]) -> bool:
         """Have room for a record with `size` bytes of items, and for checkpoints of `reserve` bytes after it. False if
-        a checkpoint must become durable first. `xa` gives the present table. Raises DiskFullError: there is no room,
-        try again; StoreError: the disk fails, or failed before."""
+        a checkpoint must become durable first. `xa` gives the present table. Raises DiskFullError, StoreError."""
         needed = RECORD_HEADER.size + size + reserve
         if self.end_lsn + needed <= self._segment_end_lsn and self._latch.failure is None:
             return True

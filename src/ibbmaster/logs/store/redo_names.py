@@ -8,8 +8,7 @@ SEGMENT_NAMES = ("ibbmaster-redo-0", "ibbmaster-redo-1")
 
 
 def has_redo_log(disk: ReadDisk) -> bool:
-    """Whether there are segments, whatever they hold. Looks them up by name: each reader of a range asks, and a list of
-    the directory may be long."""
+    """Whether there are segments, by name: each reader of a range asks, and a directory may be long."""
     return any(_is_there(disk, name) for name in SEGMENT_NAMES)
 
 

@@ -1,7 +1,5 @@
-"""Redo records. Layout: protocol/store/redo-log.md.
-
-Pure: bytes in, values out. A record is applied wholly or not at all; it holds the page changes of one step of the log,
-and notes on prepared transactions."""
+"""Redo records. Layout: protocol/store/redo-log.md. Pure. A record is applied wholly or not at all; it holds the page
+changes of one step, and notes on prepared transactions."""
 
 import struct
 from collections.abc import Iterable
@@ -87,8 +85,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Every change before `lsn` is durable in the files. `end` is the end of the log there, None before the first file;
-    `xa` is the table as of this record itself."""
+    """Every change before `lsn` is durable in the files. `end`: of the log there, if any; `xa`: the table here."""
 
     lsn: int
     end: LogPosition | None
@@ -167,8 +164,7 @@ def encode_change(lsn: int, life: int, file_no: int, page_no: int, page_offset: 
 
 
 def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord | None:
-    """The record at `offset`, which must have this LSN and belong to this life or a later one, which begins with a
-    checkpoint. None at the end of the log."""
+    """The record of this LSN at `offset`, of this life or a later one; None at the end of the log."""
     start = offset + RECORD_HEADER.size
     if start > len(data):
         return None

@@ -53,8 +53,7 @@ class SalvageReport:
 
 def salvage(source: Disk, target: Disk, conflicts: Callable[[], Disk]) -> SalvageReport:
     """Write the readable part of `source` to the empty `target`, and what has no place there to `conflicts`. Raises
-    BusyError: another process writes one of them; StoreError: the target is not empty, or cannot be written; nothing in
-    the source can be read."""
+    BusyError: another process writes there; StoreError: `target` cannot be written, or nothing can be read."""
     if target.list():
         raise StoreError(f"{target} is not empty: give a new directory")
     source.lock()
@@ -313,8 +312,7 @@ def _loss_of(group: EventGroup, reason: str) -> Loss:
 
 
 def _sizes_of(disk: Disk, log: DamagedLog) -> LogSizes:
-    """Prefers a header with which its file agrees. Ignores a size beyond all files of servers, which would fill the
-    disk."""
+    """Prefers a header with which its file agrees; ignores sizes beyond those of servers, which fill disks."""
     found: list[tuple[bool, LogSizes]] = []
     for file_no in log.numbers:
         try:

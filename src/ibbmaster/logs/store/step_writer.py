@@ -41,9 +41,9 @@ class NewRecord(NamedTuple):
 
 
 class StepWriter(GroupSink):
-    """Appends records to a log, a step at a time: a sink for groups. A subclass has the `appender`, waits for room
-    (`_take_room`) and stores changes (`_log`). With `gtid_strict` a GTID must be newer than every one of its domain. An
-    error that leaves `changing` ends writing."""
+    """Appends records to a log, a step at a time. A subclass has the `appender`, waits for room (`_take_room`) and
+    stores changes (`_log`). With `gtid_strict` a GTID must be newer than all of its domain. An error in `changing` ends
+    writing."""
 
     appender: Appender
 

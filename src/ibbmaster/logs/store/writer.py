@@ -80,15 +80,14 @@ class PageWriter:
         self._is_written = False
 
     def room(self, page_no: int, page_offset: int) -> tuple[memoryview, int]:
-        """Whole pages in which a kernel may place bytes from a position on, and the offset of that in them. It must not
-        change earlier bytes; `placed` takes what it placed."""
+        """Whole pages in which a kernel may place bytes, which `placed` takes, from a position on; and the offset of
+        that."""
         if page_no - self._first_no > BATCH_PAGES - ROOM_PAGES:
             self._write_full_pages(page_no, page_offset)
         return self._batch, (page_no - self._first_no) * PAGE_SIZE + page_offset
 
     def placed(self, end: int) -> tuple[int, int]:
-        """Take what was placed up to `end`: after the last byte, or the start of the page after a full one. Returns
-        that position."""
+        """Take what was placed up to `end`: the last byte, or the start of the next page. Returns that position."""
         self._end = end if end % PAGE_SIZE else end - (PAGE_SIZE - DATA_SIZE)
         self._is_written = False
         return self._first_no + end // PAGE_SIZE, end % PAGE_SIZE
@@ -193,10 +192,9 @@ class BinlogWriter(StepWriter):
         return self.appender.state
 
     def write_group(self, gtid: Gtid | None, gtid_event: Buffer, body: Iterable[Buffer]) -> LogPosition:
-        """Append one group: its GTID event, and the bytes of all others. `body` and `gtid` as in
-        `BinlogStore.write_direct_ordered`. After an error of `body` itself the log lacks the group. Raises
-        GtidOrderError: the GTID is not newer than those of its domain; the log is as it was; StoreError: the disk
-        fails, or failed before."""
+        """Append one group, as `BinlogStore.write_direct_ordered`. After an error of `body` itself the log lacks the
+        group. Raises GtidOrderError: the GTID is not newer; the log is as it was; StoreError: the disk fails, or failed
+        before."""
         return write_whole_group(self, gtid, gtid_event, body).ref
 
     def place(self, placer: Placer) -> None:

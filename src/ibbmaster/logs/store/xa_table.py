@@ -17,8 +17,7 @@ ENTRIES_MAX = 10_000
 
 
 class XaTable:
-    """XID -> entry. Not thread-safe. `size_max` is its size in the redo log, with one more entry: a number at hand, as
-    each commit asks for it."""
+    """XID -> entry. Not thread-safe. `size_max`: its size in the redo log with one more entry, as each commit asks."""
 
     def __init__(self, entries: Iterable[XaEntry] = ()) -> None:
         self._entries: dict[Xid, XaEntry] = {}
@@ -68,9 +67,8 @@ class XaTable:
 
 
 def find_pending_xa(disk: ReadDisk, end: Continuation) -> tuple[XaEntry, ...]:
-    """The prepared transactions of a log that another program wrote, by the last record of each. Reads from the oldest
-    file that the header of the active one names to the end. Raises FormatError: a record is damaged. Source: MariaDB
-    12.3, innodb_binlog.cc, ibb_xa_recover and its callers."""
+    """The prepared transactions of a log that another program wrote, by the last record of each, from the oldest file
+    that the active one's header names. Raises FormatError. Source: MariaDB 12.3, innodb_binlog.cc, ibb_xa_recover."""
     first_no = end.header.file_no if end.header.xa_file_no is None else end.header.xa_file_no
     cursor = ChunkCursor(PageReader(disk), file_no=first_no, page_no=FULL_STATE_PAGE)
     prepared: dict[Xid, XaPrepare] = {}

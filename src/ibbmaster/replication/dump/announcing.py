@@ -4,17 +4,7 @@ import functools
 from dataclasses import dataclass, field
 
 from ibbmaster.gtid import GtidState
-from ibbmaster.replication.event.control import (
-    FLAG_UNTIL_REACHED,
-    POSITION_MIN,
-    GtidList,
-    Heartbeat,
-    Rotate,
-    encode_binlog_checkpoint,
-    encode_gtid_list,
-    encode_heartbeat,
-    encode_rotate,
-)
+from ibbmaster.replication.event import control
 from ibbmaster.replication.event.format_description import (
     CREATED_OFFSET,
     CREATED_SIZE,
@@ -44,11 +34,9 @@ def opening_format_description(
 
 
 def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes:
-    """The first event of a file for a replica that has read part of it: `created` is 0, so temporary tables stay. Where
-    the replica begins inside the file, the event does not count for its position. Without checksums in the file it
-    keeps its old one, which nothing reads, as at a primary. Source: MariaDB 10.11, sql_repl.cc,
-    send_format_descriptor_event().
-    """
+    """The first event of a file for a replica that has read part of it: `created` is 0, so temporary tables stay;
+    inside the file the event does not count for its position. One without checksums keeps its old one, which nothing
+    reads, as at a primary. Source: MariaDB 10.11, sql_repl.cc, send_format_descriptor_event()."""
     changed = bytearray(event)
     changed[CREATED_OFFSET : CREATED_OFFSET + CREATED_SIZE] = bytes(CREATED_SIZE)
     if is_inside_file:
@@ -60,14 +48,14 @@ def reopening_format_description(event: bytes, *, is_inside_file: bool) -> bytes
 
 def artificial_rotate(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
     """Source: MariaDB 12.3, sql_repl.cc, fake_rotate_event()."""
-    value, flags = Rotate(file_name=file_name, position=position), EventFlag.ARTIFICIAL
-    return encode_rotate(value, server_id=server_id, flags=flags, with_checksum=with_checksum)
+    value, flags = control.Rotate(file_name=file_name, position=position), EventFlag.ARTIFICIAL
+    return control.encode_rotate(value, server_id=server_id, flags=flags, with_checksum=with_checksum)
 
 
 def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
     """Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
-    value = Heartbeat(file_name=file_name, position=max(position, POSITION_MIN))
-    return encode_heartbeat(value, server_id=server_id, with_checksum=with_checksum)
+    value = control.Heartbeat(file_name=file_name, position=max(position, control.POSITION_MIN))
+    return control.encode_heartbeat(value, server_id=server_id, with_checksum=with_checksum)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -111,13 +99,12 @@ class Announcements:
         return len(self._format_description())
 
     def gtid_list(self, *, is_until_reached: bool = False) -> None:
-        """Say what was logged up to here; one bit tells of a reached UNTIL. Source: MariaDB 12.3, sql_repl.cc,
-        fake_gtid_list_event().
-        """
-        listed = GtidList(gtids=tuple(self.state), flags=FLAG_UNTIL_REACHED if is_until_reached else 0)
+        """What was logged up to here, and whether UNTIL is reached. Source: MariaDB 12.3, sql_repl.cc,
+        fake_gtid_list_event()."""
+        listed = control.GtidList(gtids=tuple(self.state), flags=control.FLAG_UNTIL_REACHED if is_until_reached else 0)
         log_pos = self.rewriter.position & LOG_POS_MASK if self.profile.rotates_with_files else 0
         of_us = {"server_id": self.server_id, "flags": EventFlag.ARTIFICIAL}
-        self.event(encode_gtid_list(listed, log_pos=log_pos, with_checksum=self.has_checksums, **of_us))
+        self.event(control.encode_gtid_list(listed, log_pos=log_pos, with_checksum=self.has_checksums, **of_us))
 
     def heartbeat(self, file_name: str, position: int) -> None:
         if self._opens_with_rotate:  # a replica stops at a position below its own count in its file
@@ -129,7 +116,9 @@ class Announcements:
     def file_change(self, file_name: str, timestamp: int) -> None:
         """Raises DumpError: the replica asks for an offset beyond the file."""
         self._rewritten(
-            encode_rotate(Rotate(file_name=file_name, position=4), server_id=self.server_id, timestamp=timestamp)
+            control.encode_rotate(
+                control.Rotate(file_name=file_name, position=4), server_id=self.server_id, timestamp=timestamp
+            )
         )
         if self.rewriter.position <= self.rewriter.send_from:
             raise impossible_position(self.request)
@@ -154,9 +143,9 @@ class Announcements:
         self.event(event)
         self.rewriter.begin_file(event)
         server_id, timestamp = self.server_id, self.started_at
-        listed = GtidList(gtids=tuple(self.state))
-        self._rewritten(encode_gtid_list(listed, server_id=server_id, timestamp=timestamp))
-        self._rewritten(encode_binlog_checkpoint(self.file_name, server_id=server_id, timestamp=timestamp))
+        listed = control.GtidList(gtids=tuple(self.state))
+        self._rewritten(control.encode_gtid_list(listed, server_id=server_id, timestamp=timestamp))
+        self._rewritten(control.encode_binlog_checkpoint(self.file_name, server_id=server_id, timestamp=timestamp))
 
     def where(self) -> str:
         first = self.request.file_name or "."

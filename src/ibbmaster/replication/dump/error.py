@@ -1,17 +1,6 @@
 """The errors that answer a dump: MariaDB's code and words for the replica, ours for the log."""
 
-from ibbmaster.errors import (
-    ChecksumError,
-    ClassicFormatError,
-    FormatError,
-    GapError,
-    IbbMasterError,
-    MissingEventError,
-    PositionPurgedError,
-    StageError,
-    StoreError,
-    without_paths,
-)
+from ibbmaster import errors
 from ibbmaster.replication.wire.response import Err
 
 FATAL_ERROR_READING_BINLOG = 1236  # the only code that stops a replica for good; after others it connects again
@@ -19,7 +8,7 @@ EVENT_SIZE_MAX = 1 << 30  # bytes: MariaDB's limit for max_allowed_packet; it se
 GENERAL_STATE = "HY000"
 
 
-class DumpError(IbbMasterError):
+class DumpError(errors.IbbMasterError):
     """`text` and `advice` go to the replica, `explanation` to our log."""
 
     def __init__(
@@ -57,30 +46,28 @@ class DumpError(IbbMasterError):
         return DumpError(self.text + place, self.explanation, self.code, self.sqlstate, self.advice, self.kind)
 
 
-def reading_failed(cause: IbbMasterError, *, group_place: str = "") -> DumpError:
-    """Damage is fatal to the replica too. After MariaDB's words it names the place of the damage, or else
-    `group_place`, that of the group around it.
-    """
+def reading_failed(cause: errors.IbbMasterError, *, group_place: str = "") -> DumpError:
+    """Fatal to the replica too. Names the place of the damage, or else `group_place`, that of the group around it."""
     if isinstance(cause, DumpError):
         return cause
-    if isinstance(cause, PositionPurgedError):
+    if isinstance(cause, errors.PositionPurgedError):
         return too_old(str(cause))
-    if isinstance(cause, MissingEventError):
+    if isinstance(cause, errors.MissingEventError):
         return DumpError(_no_event_text(cause), str(cause))
-    if isinstance(cause, StageError):
+    if isinstance(cause, errors.StageError):
         return DumpError(str(cause), str(cause))
-    if isinstance(cause, GapError):
+    if isinstance(cause, errors.GapError):
         return DumpError(f"could not find next log ({cause.gap})", str(cause))
-    if isinstance(cause, ChecksumError):
+    if isinstance(cause, errors.ChecksumError):
         text = "event read from binlog did not pass crc check"
-    elif isinstance(cause, StoreError):
+    elif isinstance(cause, errors.StoreError):
         text = "I/O error reading log event"
     else:
         text = "bogus data in log event"
     return DumpError(text + _in_brackets(_place(cause) or group_place or _reason(cause)), str(cause), kind="damaged")
 
 
-def _no_event_text(cause: MissingEventError) -> str:
+def _no_event_text(cause: errors.MissingEventError) -> str:
     """The words of a primary that takes the bytes at an offset for an event; it adds the place itself. Source: MariaDB
     10.11, log_event.cc, Log_event::read_log_event(IO_CACHE *, ...), and sql_repl.cc, send_events()."""
     if (cause.event_size or 0) > EVENT_SIZE_MAX:
@@ -90,25 +77,25 @@ def _no_event_text(cause: MissingEventError) -> str:
     return "bogus data in log event"
 
 
-def seeking_failed(cause: IbbMasterError) -> DumpError:
+def seeking_failed(cause: errors.IbbMasterError) -> DumpError:
     """Damage lies on the way to a replica's position."""
-    if isinstance(cause, PositionPurgedError):
+    if isinstance(cause, errors.PositionPurgedError):
         return too_old(str(cause))
     text = "Error while looking up GTID position in engine binlog"
     return DumpError(text + _in_brackets(_place(cause) or _reason(cause)), str(cause), kind="damaged")
 
 
-def _place(cause: IbbMasterError) -> str:
-    if isinstance(cause, FormatError):
+def _place(cause: errors.IbbMasterError) -> str:
+    if isinstance(cause, errors.FormatError):
         return str(cause.location)
-    if isinstance(cause, ClassicFormatError):
+    if isinstance(cause, errors.ClassicFormatError):
         return f"{cause.file_name} offset {cause.file_offset}"
     return ""
 
 
-def _reason(cause: IbbMasterError) -> str:
+def _reason(cause: errors.IbbMasterError) -> str:
     """A replica need not know where a directory or file lies."""
-    return without_paths(str(cause).rpartition(": ")[2]) if isinstance(cause, StoreError) else ""
+    return errors.without_paths(str(cause).rpartition(": ")[2]) if isinstance(cause, errors.StoreError) else ""
 
 
 def _in_brackets(place: str) -> str:

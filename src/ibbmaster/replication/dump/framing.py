@@ -1,6 +1,5 @@
-"""From the bytes of a group to packets, in bounded memory: events of up to `EVENT_HELD_MAX` bytes are collected, and
-many go out in one piece; larger ones pass through.
-"""
+"""From the bytes of a group to packets, in bounded memory: events of up to `EVENT_HELD_MAX` bytes are collected and go
+out together; larger ones pass through."""
 
 import struct
 import zlib
@@ -99,8 +98,7 @@ class EventFramer:
     def frame_group(self, gtid_event: bytes, body: Iterable[Buffer]) -> Iterator[Buffer]:
         """Yields the packets of a whole group, whose body may be cut anywhere; each is good until the next. Raises
         DumpError: an event is larger than MariaDB sends, or the replica asks for an offset inside it; EventError: the
-        bytes do not divide into events.
-        """
+        bytes are no events."""
         if self._rewriter.counts_borders:
             self._rewriter.begin_group(gtid_flags(gtid_event))
         pieces: list[Buffer] = [gtid_event]

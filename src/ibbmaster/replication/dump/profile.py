@@ -72,9 +72,7 @@ class Profile:
         return replace(self, event_checksum=checksum_algorithm) if self.rotates_with_files else self
 
     def with_version(self, text: str) -> Profile:
-        """The same primary under another version. Raises ConfigurationError: the text is no version, or does not fit
-        into a FORMAT_DESCRIPTION.
-        """
+        """Raises ConfigurationError: the text is no version, or does not fit into a FORMAT_DESCRIPTION."""
         match = _VERSION.fullmatch(text)
         if match is None or len(text) >= SERVER_VERSION_SIZE:
             raise ConfigurationError(
@@ -106,7 +104,7 @@ PROFILES: dict[str, Profile] = {profile.name: profile for profile in _profiles()
 
 
 def profile_of_server(written: str, *, version: str | None = None) -> Profile:
-    """Of a server of the version that wrote traditional files, perhaps under another one. Raises ConfigurationError:
-    the text is no version."""
+    """Of the server that wrote traditional files, perhaps under another version. Raises ConfigurationError: the text is
+    none."""
     is_old = Difference.STREAMS_AS_OLD.holds(version_number(written))
     return PROFILES["classic-10.11" if is_old else "classic-11.8"].with_version(version or written)

@@ -42,8 +42,7 @@ _GTID_LIST = re.compile(r"(?:[ \t]*[0-9]{1,20}(?:-[ \t]*[0-9]{1,20}){2}(?:,(?!$)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpRequest:
     """All that steers a dump. With `position` None the replica asks by file and offset, without `until`; else
-    `file_name` and `file_position` mean nothing. `capability`: 0 to 5, each including the lower ones.
-    """
+    `file_name` and `file_position` mean nothing. `capability`: 0 to 5."""
 
     replica_server_id: int
     file_name: str = ""  # '': the oldest
@@ -93,8 +92,7 @@ def dump_request(
 ) -> DumpRequest:
     """`variables`: the session's user variables by lower-case name; `skip_replication`: the system variable; `status`:
     what the dump ends with. Raises DumpError: a GTID list cannot be read, or is missing where it is needed. Source:
-    MariaDB 12.3, sql_repl.cc, init_binlog_sender() and mysql_binlog_send().
-    """
+    MariaDB 12.3, sql_repl.cc, init_binlog_sender(), mysql_binlog_send()."""
     from ibbmaster.replication.wire.command import (
         DumpFlag,  # who only looks where a dump would begin parses no commands
     )
@@ -147,9 +145,7 @@ def _domain_ids(variables: Mapping[str, UserValue], name: str) -> frozenset[int]
 
 
 def check_variable(name: str, value: UserValue) -> DumpError | None:
-    """Why a user variable cannot have this value. A real primary tells only its replica, when the dump begins; it takes
-    a negative heartbeat period for centuries.
-    """
+    """Why a user variable cannot have this value. A real primary says so only when the dump begins."""
     try:
         if name in ("slave_connect_state", "slave_until_gtid"):
             _gtid_list({name: value}, name)
@@ -178,9 +174,7 @@ def _position_required(command: BinlogDump, code: int) -> DumpError:
 
 
 def _has_forgotten(variables: Mapping[str, UserValue]) -> bool:
-    """Whether a replica follows by GTID but its variables are lost: its client library connected again in the dialog. A
-    replica that connects again itself sends all.
-    """
+    """Whether a replica follows by GTID but lost its variables: its client library connected again in the dialog."""
     return "mariadb_slave_capability" not in variables or "slave_gtid_strict_mode" in variables
 
 
@@ -223,8 +217,8 @@ def _text(value: UserValue) -> str:
 
 
 def _number(value: UserValue) -> int:
-    """As a 64-bit integer: NULL is 0, a text counts up to its first other character. Source: MariaDB 12.3,
-    item_func.cc, user_var_entry::val_int()."""
+    """As 64 bits: NULL is 0, a text counts up to its first other character. Source: MariaDB 12.3,
+    user_var_entry::val_int()."""
     match value:
         case None:
             number = 0

@@ -1,7 +1,6 @@
 """Each event on its way to one replica: left out, replaced, or passed on with its new header. Filters in MariaDB's
 order: ANNOTATE_ROWS that were not requested, GTID events and events between groups that the replica does not know,
-marked events.
-"""
+marked ones."""
 
 #: Each event goes out as it is, or not at all.
 import enum
@@ -80,9 +79,7 @@ class Made(NamedTuple):
 
 class Selection(NamedTuple):
     """Which events of a log go out, each after `prefix`: as in an engine binlog; with `is_stored` as in a traditional
-    file, BINLOG_CHECKPOINT between groups too; with `made` as in a file made of them. In the latter two `log_positions`
-    are counted.
-    """
+    file; with `made` as in a file made of them. In the latter two `log_positions` are counted."""
 
     leaves_out_annotate: bool
     leaves_out_marked: bool
@@ -96,9 +93,8 @@ class Selection(NamedTuple):
 
 
 class Rewriter:
-    """The rules of one dump, and its place in the file. `position` is that of the next event in a traditional file made
-    of what passes. Events before `send_from` in the first file are left out.
-    """
+    """The rules of one dump. `position`: of the next event in a traditional file made of what passes. Events before
+    `send_from` in the first file are left out."""
 
     def __init__(self, request: DumpRequest, profile: Profile, *, send_from: int = 0) -> None:
         self._sends_files = profile.sends_files
@@ -291,8 +287,8 @@ def _actions(request: DumpRequest) -> dict[int, _Action]:
 
 
 def begin_for(header: EventHeader) -> bytes | None:
-    """A QUERY `BEGIN` in the place and of the size of a GTID event; None if that is too small. Source: MariaDB 12.3,
-    log_event_server.cc, Query_log_event::begin_event()."""
+    """A QUERY `BEGIN` of the size of a GTID event; None if too small. Source: MariaDB 12.3,
+    Query_log_event::begin_event()."""
     room = header.size - BEGIN_SIZE_MIN
     if room < 0:
         return None
@@ -301,10 +297,8 @@ def begin_for(header: EventHeader) -> bytes | None:
 
 
 def dummy_for(header: EventHeader) -> bytes | None:
-    """The beginning of an event without effect, in the place and of the size of any other; None if that is too small.
-    The caller adds blanks up to `header.size`. Source: MariaDB 12.3, log_event_server.cc,
-    Query_log_event::dummy_event().
-    """
+    """The beginning of an event without effect in place of any other; None if that is too small. The caller adds blanks
+    up to `header.size`. Source: MariaDB 12.3, log_event_server.cc, Query_log_event::dummy_event()."""
     if header.size < USER_VAR_SIZE_MIN:
         return None
     if header.size < QUERY_SIZE_MIN:  # no room for a QUERY: set a user variable to NULL

@@ -103,11 +103,10 @@ class DumpSession:
         started_at: int = 0,
         opening_timestamp: int = 0,
     ) -> None:
-        """Prepare a dump that reads from `position` on. `start_state` holds what was logged before it, `current_state`
-        returns what is logged now. The opening ROTATE says `announced_file_name` (see `start.opening_file_name`), by
-        default that of the file. `started_at`, in seconds since 1970, stamps the head of a traditional file,
-        `opening_timestamp` the artificial FORMAT_DESCRIPTION of any other stream.
-        """
+        """Prepare a dump that reads from `position` on. `start_state`: what was logged before it; `current_state`: what
+        is logged now. The opening ROTATE says `announced_file_name` (see `start.opening_file_name`), or the file's.
+        `started_at`, in seconds since 1970, stamps the head of a traditional file, `opening_timestamp` that of any
+        other stream."""
         self._request = request
         self._profile = profile
         self._state = start_state.copy()  # what was logged up to the group seen last
@@ -178,9 +177,8 @@ class DumpSession:
 
     @_only(*_WHOLE)
     def receive_group(self, group: EventGroup) -> Iterator[Buffer]:
-        """Yields the packets of a group, if it is wanted, and of what has to be said before and after it. A piece is
-        good until the next. An unreadable group ends the dump with an error packet.
-        """
+        """Yields the packets of a group, if it is wanted, and what has to be said before and after it; each is good
+        until the next. An unreadable group ends the dump with an error packet."""
         if self.is_finished:
             return iter(())
         self.is_inside_group = True
@@ -197,8 +195,8 @@ class DumpSession:
 
     @_only(SessionState.BETWEEN)
     def begin_group(self, group: EventGroup | None = None) -> None:
-        """Begin a group whose parts `receive_block` reports: nothing else may come before its last one. If `group`
-        begins a file, queue its head."""
+        """Begin a group whose parts come by `receive_block`, and nothing else. If `group` begins a file, queue its
+        head."""
         if group is not None:
             self._begin_file_of(group)
             self._position = group.start
@@ -211,9 +209,7 @@ class DumpSession:
 
     @property
     def selection(self) -> Selection | None:
-        """How others may frame groups from here on, but those of `watched_domain_ids`, and report them by
-        `receive_block`; None if they may not.
-        """
+        """How others may frame groups from here on, but those of `watched_domain_ids`; None if they may not."""
         if not self._is_in_announced_file or self.is_finished or self._skipping.watched_domain_ids is None:
             return None
         if not self.is_inside_group:
@@ -263,9 +259,8 @@ class DumpSession:
 
     @_only(*_OPEN)
     def receive_block(self, block: FramedBlock) -> None:
-        """Note a block framed by `selection`, which goes out next, and queue a last word that waited for an event's
-        end. Raises DumpError: the block does not begin where the last ended.
-        """
+        """Note a block framed by `selection`, which goes out next, and queue a last word that waited. Raises DumpError:
+        it does not begin where the last ended."""
         assert block.begins_inside_group == self.is_inside_group, (
             "a group begins inside another one, or goes on in none"
         )

@@ -19,9 +19,8 @@ SEND = Verdict(is_wanted=True, ends_skipping=False, is_last=False)
 
 
 class GroupFilter:
-    """Judges group after group, in the order of the log, from `start_state` on; calls `current_state` for a domain that
-    was unknown when the dump began. Source: MariaDB 12.3, sql_repl.cc, send_event_to_slave(), gtid_find_engine_pos()
-    and found_pos_check_gtid()."""
+    """Judges the groups in the order of the log, from `start_state` on; calls `current_state` for a domain that was
+    unknown when the dump began. Source: MariaDB 12.3, sql_repl.cc, send_event_to_slave(), gtid_find_engine_pos()."""
 
     def __init__(
         self, request: DumpRequest, check: StartCheck, *, start_state: GtidState, current_state: Callable[[], GtidState]
@@ -81,9 +80,7 @@ class GroupFilter:
         return True
 
     def judge(self, gtid: Gtid) -> Verdict:
-        """Decide on a group that passes. Raises DumpError: the replica's GTID lies in a hole and it is strict, or its
-        domain has turned up without it.
-        """
+        """Raises DumpError: a strict replica's GTID lies in a hole, or its domain has turned up without it."""
         if self.decides_nothing:
             return SEND
         is_wanted, ends_skipping = self._judge_position(gtid)

@@ -16,10 +16,8 @@ _NUMBERED = re.compile(r"(?P<before>.*?)(?P<number>[0-9]{1,20})(?P<after>[^0-9]*
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartCheck:
-    """`unknown_domain_ids`: domains that the log lacks, checked again when they turn up. For domains that the replica
-    leaves out, `position` is the end of the log, or the replica's place if the log has not come there:
-    `awaited_domain_ids`. `until`: the rest of the request's UNTIL.
-    """
+    """`unknown_domain_ids`: domains that the log lacks. For domains that the replica leaves out, `position` is the end
+    of the log, or the replica's place if that is ahead: `awaited_domain_ids`. `until`: the rest of its UNTIL."""
 
     position: GtidPosition
     unknown_domain_ids: frozenset[int] = frozenset()
@@ -28,10 +26,9 @@ class StartCheck:
 
 
 def check_start(request: DumpRequest, state: GtidState) -> StartCheck:
-    """Compare a replica's position with what was logged, domain by domain. All that is applied here is in the log;
-    MariaDB also knows positions that it has only as a replica. Raises DumpError: the position names what the log lacks.
-    Source: MariaDB 12.3, sql_repl.cc, check_slave_start_position().
-    """
+    """Compare a replica's position with what was logged, by domain. All that is applied here is in the log; MariaDB
+    also knows positions that it has as a replica. Raises DumpError: the log lacks one. Source: MariaDB 12.3,
+    sql_repl.cc, check_slave_start_position()."""
     position = _without_ignored(request, state)
     until = None if request.until is None else dict(request.until)
     unknown, awaited = set(), set()
@@ -69,9 +66,8 @@ def _without_ignored(request: DumpRequest, state: GtidState) -> GtidPosition:
 
 
 def choose_file(request: DumpRequest, file_names: Sequence[str]) -> int:
-    """The index of the file in which a dump by file begins, 0 for the oldest. Raises DumpError: there is no such file,
-    or the offset lies before its first event. Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender().
-    """
+    """The index of the file in which a dump by file begins. Raises DumpError: there is no such file, or the offset lies
+    before its first event. Source: MariaDB 12.3, sql_repl.cc, init_binlog_sender()."""
     if not file_names or (request.file_name and request.file_name not in file_names):
         known = f"there are {file_names[0]} to {file_names[-1]}" if file_names else "there are no files"
         raise DumpError(
@@ -88,11 +84,10 @@ def opening_file_name(
 ) -> str:
     """The file name in the opening ROTATE of a replica that reads from `start_file_name`. A replica that lost its
     connection inside a group skips as many events as it had when the group comes again, unless the ROTATE names another
-    file than the one it knows: then it takes the primary for crashed and abandons the group. On a primary whose files
-    begin with a ROTATE each, that is the file of the group. Elsewhere the replica knows only an earlier opening, and
-    hears that name again if it is one of this log; only then `newest_file_name` is called. Source: MariaDB 10.11 and
-    12.3, slave.cc, queue_event(), the case of a ROTATE.
-    """
+    file than it knows: then it takes the primary for crashed and abandons the group. Where files begin with a ROTATE
+    each, that is the file of the group. Elsewhere it hears the name of an earlier opening again, if it is one of this
+    log; only then `newest_file_name` is called. Source: MariaDB 10.11 and 12.3, slave.cc, queue_event(), the case of a
+    ROTATE."""
     if profile.rotates_with_files or not request.is_registered:
         return start_file_name
     held = _NUMBERED.fullmatch(request.file_name)
@@ -121,9 +116,7 @@ def is_logged(gtid: Gtid, state: GtidState) -> bool:
 
 
 def not_in_binlog(gtid: Gtid, state: GtidState) -> DumpError:
-    """The replica is ahead, or went another way. Source: MariaDB 12.3, sql_repl.cc,
-    give_error_start_pos_missing_in_binlog().
-    """
+    """The replica is ahead, or diverged. Source: MariaDB 12.3, give_error_start_pos_missing_in_binlog()."""
     text = f"Error: connecting slave requested to start from GTID {gtid}, which is not in the master's binlog"
     latest = state.latest(gtid.domain_id)
     if latest is None:

@@ -1,7 +1,5 @@
-"""Events about the log itself. Layouts: protocol/event/others.md. ROTATE names the next file, STOP reports an orderly
-shutdown, XID ends a transaction, BINLOG_CHECKPOINT names the file that crash recovery needs, GTID_LIST has the state at
-a place, HEARTBEAT reports that the primary is alive.
-"""
+"""Events about the log itself. Layouts: protocol/event/others.md. STOP reports an orderly shutdown, BINLOG_CHECKPOINT
+names the file that crash recovery needs, GTID_LIST has the state at a place."""
 
 import struct
 from dataclasses import dataclass
@@ -34,9 +32,7 @@ class Rotate:
 
 
 def decode_rotate(event: Buffer) -> Rotate:
-    """A whole event without checksum. Raises EventError: another type, no room for the position, or a name too long for
-    a server.
-    """
+    """Without checksum. Raises EventError: another type, no room for the position, or too long a name."""
     _, body = decode_body(event, EventType.ROTATE)
     if len(body) < ROTATE_POSITION.size:
         raise EventError(f"ROTATE with a body of {len(body)} bytes, expected at least {ROTATE_POSITION.size}")

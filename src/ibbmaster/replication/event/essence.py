@@ -1,6 +1,4 @@
-"""Compares transactions by the essence of their events, without positions and what the caller ignores: the only source
-of that for `diff`, imports and writers of logs.
-"""
+"""Compares transactions by the essence of their events, without positions and what the caller ignores."""
 
 import enum
 import hashlib
@@ -8,27 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 
+from . import gtid_event
+from . import query as queries
 from .fields import Fields
-from .gtid_event import (
-    FIXED,
-    GTID_EVENT_SIZE_MIN,
-    GtidExtraFlag,
-    GtidFlag,
-    decode_gtid_event,
-    encode_gtid_event,
-    has_plain_fields,
-)
 from .header import EVENT_HEADER_SIZE, HEADER, TYPE_OFFSET, decode_event_header, encode_event
-from .query import (
-    STATUS_ALTER_FLAGS,
-    STATUS_CATALOG,
-    STATUS_INVOKER,
-    STATUS_XID,
-    Query,
-    decode_query,
-    encode_query,
-    status_variables,
-)
 from .rows.large import ALL_ROWS, LargeRows
 from .rows.partial import NOT_PLAIN, PlainRows
 from .statement.logged import STATUS_MICROSECONDS
@@ -36,8 +17,8 @@ from .table_map import ROW_EVENT_TYPES, TABLE_ID_SIZE, decode_table_map
 from .types import EventFlag, EventType
 
 TABLE_ID = slice(EVENT_HEADER_SIZE, EVENT_HEADER_SIZE + TABLE_ID_SIZE)
-PARALLEL = int(GtidFlag.GROUP_COMMIT | GtidFlag.ALLOW_PARALLEL | GtidFlag.WAITED)
-TRANSACTIONAL, IN_USE = int(GtidFlag.TRANSACTIONAL), int(EventFlag.IN_USE)
+PARALLEL = int(gtid_event.GtidFlag.GROUP_COMMIT | gtid_event.GtidFlag.ALLOW_PARALLEL | gtid_event.GtidFlag.WAITED)
+TRANSACTIONAL, IN_USE = int(gtid_event.GtidFlag.TRANSACTIONAL), int(EventFlag.IN_USE)
 MAPS_MAX = 1000
 ROLLBACK_ALTER = 0x08  # among the flags of an ALTER
 GENERATED_DROP = re.compile(
@@ -145,27 +126,27 @@ class Essence:
         return known
 
     def _of_gtid(self, event: bytes) -> bytes:
-        if self._has_plain_gtids and has_plain_fields(event):  # as below, which takes ten times as long
-            seq_no, domain_id, flags = FIXED.unpack_from(event, EVENT_HEADER_SIZE)
-            kept = FIXED.pack(seq_no, domain_id, flags & ~(PARALLEL | TRANSACTIONAL))
-            return event[:EVENT_HEADER_SIZE] + kept.ljust(GTID_EVENT_SIZE_MIN - EVENT_HEADER_SIZE, b"\0")
-        value = replace(decode_gtid_event(event), padding=0)
+        if self._has_plain_gtids and gtid_event.has_plain_fields(event):  # as below, which takes ten times as long
+            seq_no, domain_id, flags = gtid_event.FIXED.unpack_from(event, EVENT_HEADER_SIZE)
+            kept = gtid_event.FIXED.pack(seq_no, domain_id, flags & ~(PARALLEL | TRANSACTIONAL))
+            return event[:EVENT_HEADER_SIZE] + kept.ljust(gtid_event.GTID_EVENT_SIZE_MIN - EVENT_HEADER_SIZE, b"\0")
+        value = replace(gtid_event.decode_gtid_event(event), padding=0)
         if Ignored.SERVER_ID in self._ignored:
             value = replace(value, gtid=replace(value.gtid, server_id=0))
         if Ignored.COMMIT_ID in self._ignored:
             value = replace(value, flags=value.flags & ~PARALLEL, commit_id=None)
         if Ignored.XID in self._ignored:
-            extra = (value.extra_flags or GtidExtraFlag(0)) & ~GtidExtraFlag.MULTI_ENGINE
-            flags = value.flags & ~GtidFlag.TRANSACTIONAL
+            extra = (value.extra_flags or gtid_event.GtidExtraFlag(0)) & ~gtid_event.GtidExtraFlag.MULTI_ENGINE
+            flags = value.flags & ~gtid_event.GtidFlag.TRANSACTIONAL
             value = replace(value, flags=flags, extra_flags=extra or None, engine_count=None)
         if Ignored.THREAD_ID in self._ignored and value.extra_flags is not None:
-            extra = value.extra_flags & ~GtidExtraFlag.THREAD_ID
+            extra = value.extra_flags & ~gtid_event.GtidExtraFlag.THREAD_ID
             value = replace(value, extra_flags=extra or None, thread_id=None)
         header = decode_event_header(event)
-        return encode_gtid_event(value, timestamp=header.timestamp, flags=header.flags)
+        return gtid_event.encode_gtid_event(value, timestamp=header.timestamp, flags=header.flags)
 
     def _of_query(self, event: bytes) -> bytes:
-        header, query = decode_event_header(event), decode_query(event)
+        header, query = decode_event_header(event), queries.decode_query(event)
         if query.is_compressed and Ignored.PACKING not in self._ignored:
             return event
         if query.text == b"COMMIT" and not self._has_xid:
@@ -173,22 +154,22 @@ class Essence:
                 event_type=EventType.XID, body=b"", server_id=header.server_id, timestamp=header.timestamp
             )
         dropped = {STATUS_MICROSECONDS} if Ignored.TIME in self._ignored else set()
-        dropped |= {STATUS_XID} if Ignored.XID in self._ignored else set()
-        dropped |= {STATUS_INVOKER, STATUS_CATALOG} if Ignored.REWRITING in self._ignored else set()
-        status = list(status_variables(query.status))
+        dropped |= {queries.STATUS_XID} if Ignored.XID in self._ignored else set()
+        dropped |= {queries.STATUS_INVOKER, queries.STATUS_CATALOG} if Ignored.REWRITING in self._ignored else set()
+        status = list(queries.status_variables(query.status))
         if Ignored.REWRITING in self._ignored:
-            if any(code == STATUS_ALTER_FLAGS and value[0] & ROLLBACK_ALTER for code, value in status):
+            if any(code == queries.STATUS_ALTER_FLAGS and value[0] & ROLLBACK_ALTER for code, value in status):
                 query = replace(query, error_code=0)
             if query.text.startswith(b"XA "):
                 query = replace(query, database=b"")
             query = replace(query, text=GENERATED_DROP.sub(rb"\1\2", query.text, 1))
-        kept: Query = replace(
+        kept: queries.Query = replace(
             query,
             thread_id=0 if Ignored.THREAD_ID in self._ignored else query.thread_id,
             seconds=0 if Ignored.TIME in self._ignored else query.seconds,
             status=b"".join(bytes([code]) + value for code, value in status if code not in dropped),
         )
-        return encode_query(kept, server_id=header.server_id, timestamp=header.timestamp, flags=header.flags)
+        return queries.encode_query(kept, server_id=header.server_id, timestamp=header.timestamp, flags=header.flags)
 
 
 def first_difference(first: Sums, second: Sums) -> int | None:

@@ -73,9 +73,8 @@ def _described(body: bytes) -> FormatDescription:
 
 
 def knows_checksums(event: Buffer) -> bool:
-    """Whether the server of a FORMAT_DESCRIPTION knew checksums: then it ends with their algorithm and its own. Source:
-    MariaDB 12.3, log_event.cc, Format_description_log_event::is_version_before_checksum().
-    """
+    """Whether the server of a FORMAT_DESCRIPTION knew checksums: then it ends with one. Source: MariaDB 12.3,
+    log_event.cc, Format_description_log_event::is_version_before_checksum()."""
     if len(event) > EVENT_HEADER_SIZE + FIXED.size + OLD_TYPE_COUNT_MAX:
         return True  # else one flipped bit of the version would hide the checksum
     name = bytes(event[SERVER_VERSION_OFFSET : SERVER_VERSION_OFFSET + SERVER_VERSION_SIZE]).decode("latin-1")

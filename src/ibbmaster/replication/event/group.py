@@ -31,10 +31,8 @@ _PART_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EventGroup:
-    """`body` yields the rest of the group's bytes, cut anywhere and read on demand, until the next group is read; parts
-    out of band are only read with it. A group without `gtid` is the FORMAT_DESCRIPTION of a server start: `gtid_event`,
-    with an empty body.
-    """
+    """`body` yields the rest of the group's bytes, cut anywhere and read on demand, until the next group is read. A
+    group without `gtid` is the FORMAT_DESCRIPTION of a server start: `gtid_event`, with an empty body."""
 
     gtid: Gtid | None
     gtid_event: bytes
@@ -44,8 +42,7 @@ class EventGroup:
 
 
 class GroupBoundary:
-    """Recognises the event that ends a group. Source: MariaDB 12.3, log_event.h, Log_event::is_part_of_group() and
-    sql_repl.cc, is_group_ending()."""
+    """Recognises the end of a group. Source: MariaDB 12.3, Log_event::is_part_of_group(); is_group_ending()."""
 
     def __init__(self, flags: int) -> None:
         self._is_standalone = bool(flags & _STANDALONE)

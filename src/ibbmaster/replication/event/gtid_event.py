@@ -62,9 +62,7 @@ class GtidXid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidEvent:
-    """None: the flags do not announce the field; of `extra_flags`: the event ends before. `padding` counts the zero
-    bytes after the last field.
-    """
+    """None: the flags do not announce the field. `padding` counts the zero bytes after the last one."""
 
     gtid: Gtid
     flags: GtidFlag
@@ -135,9 +133,8 @@ def has_plain_fields(event: Buffer) -> bool:
 
 
 def is_event_of(event: bytes, gtid: Gtid) -> bool:
-    """Whether these bytes, if they are a GTID event, have this GTID and every announced field. False also where only
-    `decode_gtid_event` can decide: XA transactions and events with the second flag byte.
-    """
+    """Whether a GTID event has this GTID and every announced field. False also where only `decode_gtid_event` can
+    decide: XA transactions, the second flag byte."""
     if len(event) < GTID_EVENT_SIZE_MIN:
         return False
     seq_no, domain_id, flags = FIXED.unpack_from(event, SEQ_NO_OFFSET)

@@ -30,8 +30,8 @@ class EventHeader(NamedTuple):
 
 
 def decode_event_header(data: Buffer, offset: int = 0) -> EventHeader:
-    """Raises EventError: fewer than 19 bytes, or a size below that. Source: MariaDB 12.3, log_event.cc,
-    Log_event::Log_event(const uchar *, …)."""
+    """Raises EventError: fewer than 19 bytes, or such a size. Source: MariaDB 12.3, Log_event::Log_event(const uchar *,
+    …)."""
     if len(data) - offset < EVENT_HEADER_SIZE:
         raise EventError(f"event header of {len(data) - offset} bytes, expected {EVENT_HEADER_SIZE}")
     header = EventHeader._make(HEADER.unpack_from(data, offset))

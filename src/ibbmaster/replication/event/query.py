@@ -42,9 +42,8 @@ class Query:
 
 
 def decode_query(event: Buffer) -> Query:
-    """A QUERY or QUERY_COMPRESSED event without checksum. Raises EventError: another type, a part runs over the end, or
-    a text does not unpack. Source: MariaDB 12.3, log_event.cc, Query_log_event::Query_log_event(const uchar *, …).
-    """
+    """A QUERY or QUERY_COMPRESSED event without checksum. Raises EventError: another type, it ends early, or its text
+    does not unpack. Source: MariaDB 12.3, log_event.cc, Query_log_event."""
     header = decode_event_header(event)
     is_compressed = header.event_type == EventType.QUERY_COMPRESSED
     if header.event_type != EventType.QUERY and not is_compressed:
@@ -127,9 +126,8 @@ def unpacked_size(data: Buffer) -> tuple[int, int]:
 
 
 def unpack(data: Buffer) -> Iterator[bytes]:
-    """In pieces of at most 1 MiB. Raises EventError: a wrong head, a broken stream, or another size. Source: MariaDB
-    12.3, log_event.cc, binlog_buf_uncompress().
-    """
+    """In pieces of at most 1 MiB. Raises EventError: a wrong head, stream or size. Source: MariaDB 12.3,
+    binlog_buf_uncompress()."""
     size, start = unpacked_size(data)
     packed = memoryview(data)[start:]
     unpacker = zlib.decompressobj()

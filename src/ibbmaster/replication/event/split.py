@@ -17,9 +17,8 @@ class EventPart(NamedTuple):
 
 
 class EventSplitter:
-    """Takes pieces cut anywhere, and holds less than one event header. The data of a part is a view into the piece (or
-    a few bytes of ours), valid until the next piece.
-    """
+    """Takes pieces cut anywhere, and holds less than one event header. The data of a part is a view, valid until the
+    next piece."""
 
     __slots__ = ("_head", "_left")
 
@@ -66,8 +65,7 @@ class EventSplitter:
 
 
 def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) -> Iterator[bytes]:
-    """The first `size_max` bytes of each event in some bytes, or pieces cut anywhere. Raises EventError: the bytes do
-    not divide into events."""
+    """The first bytes of each event in some bytes, or pieces cut anywhere. Raises EventError: these are no events."""
     splitter = EventSplitter()
     head = bytearray()
     for part in parts:
@@ -81,8 +79,7 @@ def event_heads(*parts: Buffer | Iterable[Buffer], size_max: int = 64 * 1024) ->
 
 
 def events_of(pieces: Iterable[Buffer], *, size_max: int) -> Iterator[bytes]:
-    """The events in pieces cut anywhere; holds one. Raises EventError: the bytes do not divide into events, or one is
-    longer than `size_max`."""
+    """The events in pieces cut anywhere; holds one. Raises EventError: these are none, or one is too long."""
     splitter = EventSplitter()
     parts: list[bytes] = []
     for piece in pieces:

@@ -74,8 +74,7 @@ def _taken_name(fields: Fields) -> bytes:
 
 
 def decode_rows_header(event: Buffer) -> RowsHeader:
-    """The head of a whole row event of any version without checksum. Raises EventError: another type, or it ends
-    early."""
+    """The head of a row event of any version, without checksum. Raises EventError: another type, or it ends early."""
     header = decode_event_header(event)
     if header.event_type not in ROW_EVENT_TYPES:
         raise EventError(f"event type {header.event_type}, expected a row event")

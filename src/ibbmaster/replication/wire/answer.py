@@ -4,58 +4,39 @@ import struct
 from collections.abc import Iterator, Sequence
 
 from ibbmaster.storage.codec import lenenc
+from . import response as responses
 from .binary_row import encode_binary_row
 from .capability import Capability
 from .packet import frame_packets, frame_payloads
-from .response import (
-    COLUMNS_FOLLOW,
-    OK_MARK,
-    BlockResultSet,
-    ColumnDefinition,
-    EndedRowsError,
-    Eof,
-    Err,
-    Ok,
-    PreparedOk,
-    Response,
-    ResultSet,
-    SharedResultSet,
-    Text,
-    encode_column,
-    encode_eof,
-    encode_err,
-    encode_ok,
-    encode_row,
-)
 
 FRAMES_KEPT = 4  # of one answer: clients of one kind ask alike
 _PREPARED = struct.Struct("<BIHHBH")  # mark, statement id, columns, parameters, a filler, warnings
 
 
-def encode_response(response: Response, capabilities: Capability = Capability.PROTOCOL_41) -> Iterator[bytes]:
+def encode_response(response: responses.Response, capabilities: Capability = Capability.PROTOCOL_41) -> Iterator[bytes]:
     match response:
-        case Ok():
-            yield encode_ok(response)
-        case Err():
-            yield encode_err(response)
-        case Eof():
-            yield encode_eof(response)
-        case Text():
+        case responses.Ok():
+            yield responses.encode_ok(response)
+        case responses.Err():
+            yield responses.encode_err(response)
+        case responses.Eof():
+            yield responses.encode_eof(response)
+        case responses.Text():
             yield response.text.encode()
-        case ResultSet():
+        case responses.ResultSet():
             yield from _encode_result_set(response, capabilities)
-        case BlockResultSet():  # without its rows, which are packets already
+        case responses.BlockResultSet():  # without its rows, which are packets already
             yield from _encode_columns(response.columns, response.status, 0, capabilities)
-        case PreparedOk():
+        case responses.PreparedOk():
             yield from _encode_prepared(response, capabilities)
 
 
-def framed_response(response: Response, sequence: int, capabilities: Capability) -> tuple[bytes, int] | None:
+def framed_response(response: responses.Response, sequence: int, capabilities: Capability) -> tuple[bytes, int] | None:
     """The packets of an answer that is one packet, or was framed before, and the number after the last; else None."""
     match response:
-        case Ok():
-            return frame_packets(encode_ok(response), sequence)
-        case SharedResultSet():
+        case responses.Ok():
+            return frame_packets(responses.encode_ok(response), sequence)
+        case responses.SharedResultSet():
             known = response.frames.get((sequence, capabilities))
             if known is None:
                 known = frame_payloads(encode_response(response, capabilities), sequence)
@@ -67,27 +48,31 @@ def framed_response(response: Response, sequence: int, capabilities: Capability)
 
 
 def _encode_columns(
-    columns: Sequence[ColumnDefinition], status: int, warning_count: int, capabilities: Capability
+    columns: Sequence[responses.ColumnDefinition], status: int, warning_count: int, capabilities: Capability
 ) -> Iterator[bytes]:
     has_metadata_byte = capabilities & Capability.CACHE_METADATA
-    yield lenenc.encode_int(len(columns)) + (COLUMNS_FOLLOW if has_metadata_byte else b"")
-    yield from _encode_definitions(columns, Eof(status=status, warning_count=warning_count), capabilities)
+    yield lenenc.encode_int(len(columns)) + (responses.COLUMNS_FOLLOW if has_metadata_byte else b"")
+    yield from _encode_definitions(columns, responses.Eof(status=status, warning_count=warning_count), capabilities)
 
 
-def _encode_definitions(columns: Sequence[ColumnDefinition], end: Eof, capabilities: Capability) -> Iterator[bytes]:
+def _encode_definitions(
+    columns: Sequence[responses.ColumnDefinition], end: responses.Eof, capabilities: Capability
+) -> Iterator[bytes]:
     for column in columns:
-        yield encode_column(column, capabilities)
-    yield encode_eof(end)
+        yield responses.encode_column(column, capabilities)
+    yield responses.encode_eof(end)
 
 
-def _encode_prepared(prepared: PreparedOk, capabilities: Capability) -> Iterator[bytes]:
-    yield _PREPARED.pack(OK_MARK, prepared.statement_id, len(prepared.columns), len(prepared.parameters), 0, 0)
+def _encode_prepared(prepared: responses.PreparedOk, capabilities: Capability) -> Iterator[bytes]:
+    yield _PREPARED.pack(
+        responses.OK_MARK, prepared.statement_id, len(prepared.columns), len(prepared.parameters), 0, 0
+    )
     for group in (prepared.parameters, prepared.columns):
         if group:
-            yield from _encode_definitions(group, Eof(status=prepared.status), capabilities)
+            yield from _encode_definitions(group, responses.Eof(status=prepared.status), capabilities)
 
 
-def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[bytes]:
+def _encode_result_set(result: responses.ResultSet, capabilities: Capability) -> Iterator[bytes]:
     yield from _encode_columns(result.columns, result.status, result.warning_count, capabilities)
     try:
         if result.is_binary:
@@ -95,8 +80,8 @@ def _encode_result_set(result: ResultSet, capabilities: Capability) -> Iterator[
                 yield encode_binary_row(result.columns, row)
         else:
             for row in result.rows:
-                yield encode_row(row)
-    except EndedRowsError as ended:
-        yield encode_err(ended.err)
+                yield responses.encode_row(row)
+    except responses.EndedRowsError as ended:
+        yield responses.encode_err(ended.err)
     else:
-        yield encode_eof(Eof(status=result.status, warning_count=result.warning_count))
+        yield responses.encode_eof(responses.Eof(status=result.status, warning_count=result.warning_count))

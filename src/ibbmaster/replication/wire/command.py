@@ -132,8 +132,7 @@ class StatementPrepare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatementExecute:
-    """The types of the statement say how to read `parameters`; `statement_id` `NEWEST_STATEMENT` means the one prepared
-    last."""
+    """The statement's types say how to read `parameters`; `NEWEST_STATEMENT` means the one prepared last."""
 
     statement_id: int
     flags: int  # a kind of cursor: rows are sent at once all the same
@@ -195,8 +194,7 @@ _ALONE: dict[int, AnyCommand] = {
 
 
 def decode_command(payload: Buffer) -> AnyCommand:
-    """Of any bytes: see UnsupportedCommand and MalformedCommand. Source: MariaDB 12.3, sql_parse.cc,
-    dispatch_command(); repl_failsafe.cc, register_slave()."""
+    """Of any bytes. Source: MariaDB 12.3, sql_parse.cc, dispatch_command(); repl_failsafe.cc, register_slave()."""
     code = payload[0] if len(payload) else 0
     body = bytes(payload[1:])
     if code == Command.QUERY:

@@ -113,10 +113,9 @@ def decode_greeting(payload: Buffer) -> Greeting:
 
 def decode_login(payload: Buffer) -> LoginRequest | TlsRequest:
     """A client's first packet, or its second if the first asked for TLS. It may end where an optional part would begin,
-    or have more bytes, as of newer clients. Raises RemoteProtocolError: it is shorter than its fixed part, of an older
-    protocol, has a text that is not terminated, not UTF-8 or longer than MariaDB allows, or a length that leads out of
-    it. Source: MariaDB 12.3, sql_acl.cc, parse_client_handshake_packet().
-    """
+    or have more bytes. Raises RemoteProtocolError: it is too short, of an older protocol, has a text that is not
+    terminated, not UTF-8 or longer than MariaDB allows, or a length that leads out of it. Source: MariaDB 12.3,
+    sql_acl.cc, parse_client_handshake_packet()."""
     fields = _Fields(payload, "a login")
     low, payload_size_max, collation_id, extended = _LOGIN_FIXED.unpack(fields.take(_LOGIN_FIXED.size))
     capabilities = _join_capabilities(low, extended)

@@ -1,7 +1,5 @@
-"""Packets: a length, a sequence number, a payload. Layout: protocol/wire/packet.md.
-
-A payload of `PACKET_PAYLOAD_MAX` bytes or more travels in several packets; the last one is shorter, perhaps empty.
-"""
+"""Packets: a length, a sequence number, a payload. A payload of `PACKET_PAYLOAD_MAX` bytes or more travels in several;
+the last one is shorter, perhaps empty. Layout: protocol/wire/packet.md."""
 
 import itertools
 import struct
@@ -20,9 +18,8 @@ _SHIFTED_NUMBERS = [number << 24 for number in range(SEQUENCE_MASK + 1)]  # wher
 
 
 class PacketReader:
-    """Cuts a stream of bytes into payloads of at most `limit` bytes. Its owner may change `limit` and `next_sequence`
-    in between. Without `checks_numbers` packets may have any: those of a dump begin anew at each acknowledgement.
-    """
+    """Cuts bytes into payloads of at most `limit` bytes; its owner may change `limit` and `next_sequence`. Without
+    `checks_numbers` packets may have any, as after a dump's acknowledgements."""
 
     def __init__(self, *, limit: int, next_sequence: int = 0, checks_numbers: bool = True) -> None:
         self.limit = limit
@@ -58,9 +55,7 @@ class PacketReader:
         self._buffer += data
 
     def next_payload(self) -> bytes | None:
-        """None before it is complete. Raises PacketTooLargeError: a header announces more than `limit`;
-        PacketOrderError: a packet has an unexpected number.
-        """
+        """None before it is complete. Raises PacketTooLargeError, PacketOrderError."""
         buffer, parts = self._buffer, self._parts
         while len(buffer) >= PACKET_HEADER_SIZE:
             (header,) = _LENGTH_AND_SEQUENCE.unpack_from(buffer)
@@ -108,9 +103,8 @@ def frame_payloads(payloads: Iterable[Buffer], sequence: int) -> tuple[bytes, in
 
 
 class PacketStream:
-    """Numbers the packets of one long answer. It frames small payloads whole; a large one is announced with `begin` and
-    passes through in pieces of any size.
-    """
+    """Numbers the packets of one long answer: small payloads as a whole; a large one is announced with `begin` and
+    passes in pieces."""
 
     def __init__(self, sequence: int = 1) -> None:
         self.sequence = sequence
@@ -119,9 +113,7 @@ class PacketStream:
         self._needs_empty_tail = False
 
     def begin(self, size: int) -> None:
-        """Announce a payload of `size` bytes, at least one, for `add`. Raises LocalProtocolError: the last one is not
-        complete.
-        """
+        """Announce a payload of `size` bytes, at least one. Raises LocalProtocolError: the last one is not complete."""
         if self._payload_left:
             raise LocalProtocolError(f"a payload begins while {self._payload_left} bytes of another are missing")
         assert size > 0, size
@@ -130,9 +122,7 @@ class PacketStream:
         self._needs_empty_tail = size % PACKET_PAYLOAD_MAX == 0
 
     def add(self, piece: Buffer) -> Iterator[Buffer]:
-        """Yields packet headers and views into `piece`. Raises LocalProtocolError: the piece is longer than the rest of
-        the payload.
-        """
+        """Yields packet headers and views into `piece`. Raises LocalProtocolError: it is longer than the rest."""
         size = len(piece)
         if size > self._payload_left:
             raise LocalProtocolError(f"a piece of {size} bytes for a payload that lacks {self._payload_left}")
@@ -173,9 +163,7 @@ class PacketStream:
 
 
 def _frame_small_events(events: Sequence[Buffer], sequence: int, prefix: bytes) -> bytes:
-    """One join over headers and events makes no object per event but a header. Measured: 90 to 125 ns an event of 40 to
-    150 bytes, half the time of `frame` for each.
-    """
+    """One join, with no object per event but a header. Measured: 90 to 125 ns an event, half the time of `frame`."""
     pack = struct.Struct(f"<I{len(prefix)}s").pack  # the header and the prefix after it
     prefix_size = len(prefix)
     numbers = itertools.cycle(_SHIFTED_NUMBERS[sequence:] + _SHIFTED_NUMBERS[:sequence])

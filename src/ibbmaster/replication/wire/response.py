@@ -143,9 +143,8 @@ class ResultSet:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedResultSet(ResultSet):
-    """For many clients: `rows` can be read again. `frames` holds its packets, and the number after the last, by the
-    number of the first and the capabilities.
-    """
+    """For many clients: `rows` can be read again. `frames`: its packets, and the number after the last, by the first
+    number and capabilities."""
 
     rows: tuple[Row, ...] = ()
     frames: dict[tuple[int, Capability], tuple[bytes, int]] = field(
@@ -155,8 +154,8 @@ class SharedResultSet(ResultSet):
 
 class RowBlocks(Protocol):
     def next_block(self, sequence: int) -> tuple[Buffer, int] | Err | None:
-        """The packets of more rows, the first with number `sequence`, and the number after the last; None at the end.
-        An error ends the answer in place of the last EOF."""
+        """The packets of more rows from `sequence` on, and the number after the last; None at the end. An error
+        replaces the EOF."""
 
     def close(self) -> None:
         """A second call does nothing."""

@@ -1,6 +1,5 @@
-"""Values of a column in another type, as ALTER TABLE converts them. A value without an exact counterpart is an error,
-but for digits that every server rounds alike. There is no cast where a time zone, the day or the printed form of a
-number matters."""
+"""Values of a column in another type, as ALTER TABLE converts them; none but digits that every server rounds alike may
+change. There is no cast where a time zone, the day or the printed form of a number matters."""
 
 import decimal
 import math

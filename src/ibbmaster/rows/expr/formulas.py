@@ -1,5 +1,4 @@
-"""Values of generated columns and defaults that depend on no session: of constants, columns, + - * of numbers, MOD and
-DIV, IFNULL, COALESCE and CONCAT."""
+"""Values of generated columns and defaults: of constants, columns, + - *, MOD and DIV, IFNULL, COALESCE and CONCAT."""
 
 import contextlib
 import re

@@ -17,8 +17,7 @@ def stored_value(column: Column, kind: SqlType, value: Value) -> bytes | None:
 
 
 def key_literal(column: Column, kind: SqlType, value: Value, time_zone_s: int) -> bytes:
-    """The bytes of a column that equals a literal; those of its key have the same order. Raises ValueError: stored
-    bytes do not decide on such a comparison."""
+    """The bytes of a column that equals a literal, in the order of its key. Raises ValueError: undecided by bytes."""
     alike = kind_of(column).key_value(column, kind, value, time_zone_s)
     found = None if alike is None else stored_value(column, kind, alike)
     if found is None:

@@ -1,6 +1,5 @@
-"""Keys of texts: bytes that compare as a server compares the texts by a collation. The tables are facts of MariaDB
-10.11 and 11.8: WEIGHT_STRING() of each letter of the basic plane that compares by itself; texts with others have no
-key."""
+"""Keys of texts: bytes that compare as a server compares the texts by a collation: WEIGHT_STRING() of MariaDB 10.11 and
+11.8 for each letter of the basic plane that compares by itself; texts with others have no key."""
 
 import functools
 import lzma
@@ -125,9 +124,8 @@ def _refuse(letter: int, collation: str) -> str:
 
 
 def _padded(table: _Weights, *, is_padded: bool) -> Key:
-    """A padded text continues with endless spaces: its end is the middle of three weights around that of a space, and
-    each space before it one of the others, by the letter behind the spaces.
-    """
+    """A padded text ends in the middle of three weights around that of a space, and each space before it is one of the
+    others, by the letter behind the spaces."""
     if not is_padded:
         return lambda text: text.translate(table).encode("utf-32-be", "surrogatepass")
     space = ord(table[SPACE])

@@ -19,9 +19,8 @@ def encode(value: int) -> bytes:
 
 
 def decode(data: Buffer, offset: int) -> tuple[int, int]:
-    """The number at `offset`, and the offset after it. Raises ValueError: the number runs over the end of `data`, or
-    needs more than 64 bits.
-    Source: MariaDB 12.3, compr_int.h, compr_int_read()."""
+    """The number at `offset`, and the offset after it. Raises ValueError: it runs over the end of `data`, or needs more
+    than 64 bits. Source: MariaDB 12.3, compr_int.h, compr_int_read()."""
     if offset >= len(data):
         raise ValueError("a compressed integer starts at the end of the data")
     first = data[offset]

@@ -1,7 +1,4 @@
-"""CRC-32C (Castagnoli), the checksum of pages and headers.
-
-`crc32c` is google-crc32c's C part where it is installed, else crcmod.
-"""
+"""CRC-32C (Castagnoli), of pages and headers: google-crc32c's C part where it is installed, else crcmod."""
 
 import contextlib
 import importlib

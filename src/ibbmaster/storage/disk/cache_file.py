@@ -14,9 +14,8 @@ MODE = 0o640
 
 
 class CacheFile:
-    """A faulty file counts as missing, as one that another user may have written (`user_cache.distrust`); beside a log
-    that is not the owner of the directory, who could have written the log, too. The directory of others is made when
-    needed, and holds at most `count_max` files."""
+    """A faulty file counts as missing, as one that another user may have written; beside a log its owner may, who could
+    have written the log, too. With `count_max` the directory is made when needed, and holds at most so many files."""
 
     def __init__(self, path: Path, *, size_max: int, count_max: int | None = None) -> None:
         self.path = path

@@ -67,8 +67,8 @@ def last_bytes(size: int) -> KnownBytes:
 
 class HeldFile:
     """`stamp` and `head`, the first bytes, are of the last look that found all of the file. `glance` returns the stamp
-    of the file of that name, `window` the last known bytes, given the size. The byte at `flags_at` may change in any
-    file. Raises OSError, StoreError: there is no file."""
+    of the file of that name, `window` the last known bytes by size. The byte at `flags_at` may change. Raises OSError,
+    StoreError."""
 
     def __init__(
         self,

@@ -1,7 +1,6 @@
 """The seam to the file system: everything the store does to the outside goes through a `Disk`.
 
-Below the command line only this room may import `os`; tests replace it with a simulated disk. Names are plain file
-names of one directory."""
+Below the command line only this room may import `os`; tests replace it. Names are plain file names of one directory."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,8 +22,7 @@ class ReadDisk(Protocol):
         """In seconds since 1970."""
 
     def read(self, name: str, offset: int, size: int) -> bytes:
-        """Fewer than `size` bytes only at the end of the file. Raises MissingFileError: there is no such file;
-        StoreError: it cannot be read."""
+        """Fewer than `size` bytes only at the end of the file. Raises MissingFileError: there is no such file."""
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:
         """Fill `target` as `read` does; returns the bytes read. With `only_cached`, None if that would have to wait."""
@@ -33,8 +31,7 @@ class ReadDisk(Protocol):
         """An offset up to which the file holds only zeros; its end if no data follows."""
 
     def open(self, name: str) -> int | None:
-        """A descriptor to read a file with, for the caller to close; None if it would not read the bytes of `read`. It
-        may see the file end earlier, or in zeros."""
+        """A descriptor for the caller to read from, and close; None if it would read other bytes than `read`."""
 
     def close(self) -> None:
         """Release everything, including a lock; later calls open it again."""
@@ -109,8 +106,7 @@ class Disk(ReadDisk, Protocol):
     room raise DiskFullError and may be repeated, but a failed `sync` is final."""
 
     def lock(self) -> None:
-        """Take the directory for this process alone, until `close` or the end of the process. Raises BusyError: another
-        process has it."""
+        """Take the directory for this process alone, until `close`. Raises BusyError: another process has it."""
 
     def create(self, name: str) -> None: ...
 
@@ -133,8 +129,7 @@ class Disk(ReadDisk, Protocol):
 
 @contextmanager
 def owning(disk: Disk) -> Iterator[None]:
-    """Lock a directory to open the log in it; a failure of that releases the lock. Raises BusyError: another process
-    has it."""
+    """Lock a directory to open the log in it, unless that fails. Raises BusyError: another process has it."""
     disk.lock()
     try:
         yield

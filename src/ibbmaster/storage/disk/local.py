@@ -26,8 +26,7 @@ LOCK_TRIES, LOCK_PAUSE_S = 10, 0.02  # for a lock that another process may only 
 
 
 class _Listing(NamedTuple):
-    """`stamp` was first seen at `seen_at` on the monotonic clock. While `is_unchanging` the names hold for it, whatever
-    the clock of the file system."""
+    """Seen first at `seen_at` on the monotonic clock. While `is_unchanging` the names hold for `stamp`."""
 
     stamp: tuple[int, int, int]
     seen_at: float
@@ -361,9 +360,8 @@ def _staging_stem(directory: Path) -> str:
 
 @contextlib.contextmanager
 def made_at_once(directory: Path) -> Iterator[Path]:
-    """A new directory to fill, which takes its name once it is whole, so a killed process leaves nothing under that
-    name. A mount point cannot be replaced, and is filled as it is. Raises StoreError: something has that name, or no
-    directory can be made there."""
+    """A new directory to fill, which takes its name once it is whole: a killed process leaves nothing under it. A mount
+    point is filled as it is. Raises StoreError: something has that name, or no directory can be made there."""
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
         raise StoreError(f"{directory} is not empty: give a new directory")
     if directory.is_mount():

@@ -115,8 +115,7 @@ class ObjectDirectory:
         return self._read(name, offset, size, is_greedy=True)
 
     def read_some(self, name: str, offset: int, size: int) -> bytes:
-        """As `read`, but perhaps less, and nothing only at the end. Without a read just before, it is one request of
-        the smallest size."""
+        """As `read`, but perhaps less, in one small request unless it continues a read; none at the end."""
         return self._read(name, offset, size, is_greedy=False)
 
     def read_into(self, name: str, offset: int, target: memoryview, *, only_cached: bool = False) -> int | None:

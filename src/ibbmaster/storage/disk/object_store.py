@@ -1,7 +1,6 @@
 """Requests to object stores, by URL.
 
-The environment holds credentials, endpoint, region and timeouts (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, GOOGLE_…,
-AZURE_…), as the library `obstore` reads them."""
+The library `obstore` reads credentials, endpoint, region and timeouts from the environment (AWS_ENDPOINT_URL, …)."""
 
 from __future__ import annotations
 
@@ -125,8 +124,7 @@ class ObjectClient:
             return memoryview(found.bytes()), _whole_version(found.meta)
 
     def exchange(self, name: str, data: Buffer, known: Version | None) -> Version:
-        """Raises BusyNameError, ChangedError: another object is there. A store without conditional puts replaces it
-        unasked."""
+        """Raises BusyNameError, ChangedError: another object is there; without conditional puts it is replaced."""
         from obstore.exceptions import NotSupportedError
 
         with self._errors(name):
@@ -147,9 +145,8 @@ class ObjectClient:
             self._library.put(self._store, name, bytes(data))
 
     def upload(self, name: str, path: Path, size: int) -> None:
-        """Put the first bytes of a file as a new object, whole or not at all. A large one goes in parts, which the
-        store puts over any object that came meanwhile: one place allows only one upload at a time. Raises
-        BusyNameError: an object has that name."""
+        """Put the first bytes of a file as a new object; a large one in parts, which replace any object that came
+        meanwhile: a place allows one upload at a time. Raises BusyNameError: an object has that name."""
         if size <= PARTS_FROM_BYTES:
             with path.open("rb") as file:
                 self.create(name, file.read(size))

@@ -32,8 +32,7 @@ _FILE_URL = re.compile(r"file:(?://(?=/))?", re.ASCII | re.IGNORECASE)
 
 
 def place(named: str | os.PathLike[str]) -> Path:
-    """The path that a user names: relative to the working directory, or a URL. Raises ConfigurationError: it is a URL
-    of no object store, or names no place in one."""
+    """The path that a user names, or a URL. Raises ConfigurationError: a URL of no object store, or no place in one."""
     if isinstance(named, ObjectPath):
         return named
     text = os.fspath(named)
@@ -101,8 +100,7 @@ def _modified_at(path: Path | str) -> int:
 
 
 class ObjectPath(PosixPath):
-    """The URL of an object, or of a directory of objects. Calls raise StoreError where they cannot reach the store, or
-    it refuses."""
+    """The URL of an object, or of a directory of objects. Calls raise StoreError where the store fails or refuses."""
 
     __slots__ = ()
 

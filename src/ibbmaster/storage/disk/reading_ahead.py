@@ -41,8 +41,7 @@ class PieceReader:
         self._current: _Block | None = None
 
     def at(self, offset: int) -> FoundPiece:
-        """The bytes from an offset on, without a new beginning if that is in the current block, or at its end. Errors
-        of reading are raised here."""
+        """The bytes from an offset on, best in the current block or at its end. Errors of reading are raised here."""
         before, kept = self._current, self._next - offset
         if before is None or not 0 <= kept <= min(before.size, self._kept_max):
             self._stop()

@@ -25,9 +25,9 @@ BLOCK_BYTES = 1 << 20
 
 @contextlib.contextmanager
 def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: True) -> Iterator[Path]:
-    """As `made_at_once`. A target in an object store is made among the temporary files (TMPDIR), and uploaded once it
-    is whole, without pre-allocated space: those files that `is_kept` takes by name. Raises StoreError: something is at
-    that place, or it cannot be made there."""
+    """As `made_at_once`. A target in an object store is made among the temporary files (TMPDIR), and those files that
+    `is_kept` takes are uploaded, without pre-allocated space, once it is whole. Raises StoreError: something is at that
+    place, or it cannot be made there."""
     if not isinstance(target, ObjectPath):
         with made_at_once(target) as staging:
             yield staging

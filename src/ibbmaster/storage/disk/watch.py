@@ -1,7 +1,7 @@
 """Notice writes to the files of a directory, by any process, without looking again and again.
 
-The kernel reports them (inotify) on this machine. It does not know the writes of others to a network file system: there
-it is time to look every `POLL_PERIOD_S`."""
+The kernel reports them (inotify), but not those of others to a network file system: there it is time to look, every
+`POLL_PERIOD_S`."""
 
 import ctypes
 import logging
@@ -25,8 +25,7 @@ REMOTE = {int(kind, 16): name for kind, name in rows_of(__package__, "remote_fil
 
 
 class DirectoryWatch:
-    """Wakes a waiting thread when files of a directory were changed, made, removed or renamed; `why_polled` says why
-    the kernel cannot. For one thread at a time."""
+    """Wakes one waiting thread when files of a directory change; `why_polled` says why the kernel cannot."""
 
     def __init__(self, directory: Path | str) -> None:
         self.why_polled = ""
@@ -73,8 +72,7 @@ class DirectoryWatch:
 
 
 def _watch(directory: Path | str) -> int:
-    """A descriptor that becomes readable when files change. Raises OSError: the kernel cannot, or does not see all
-    writes there."""
+    """A descriptor, readable when files change. Raises OSError: the kernel cannot see all writes there."""
     libc = ctypes.CDLL(None, use_errno=True)
     path = os.fsencode(directory)
     found = ctypes.create_string_buffer(256)

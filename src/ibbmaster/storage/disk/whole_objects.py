@@ -37,8 +37,7 @@ class WholeObjects(Protocol):
         """`create` with the first bytes of a file."""
 
     def exchange(self, name: str, data: Buffer, known: Version | None) -> Version:
-        """Put an object in place of the known one; None: create it. Raises BusyNameError, ChangedError: another one is
-        there."""
+        """Put it in place of the known one, or of none. Raises BusyNameError, ChangedError: another one is there."""
 
     def remove(self, name: str) -> None:
         """One that is missing is no error."""

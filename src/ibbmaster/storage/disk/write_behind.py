@@ -14,9 +14,8 @@ SYNC_BYTES = 32 << 20  # after which the disk begins to work, so the last sync i
 
 
 class WriteBehindDisk(DiskLayer):
-    """A `Disk` whose own thread writes in order; every other call waits for it. The next call raises an error of a
-    write, and so does each later one: the writes after it did not take place. Not thread-safe; `close` ends the
-    thread."""
+    """A `Disk` whose own thread writes in order; every other call waits for it. An error of a write is raised by the
+    next call and each later one: later writes did not take place. Not thread-safe; `close` ends the thread."""
 
     _disk: Disk
 

@@ -1,4 +1,1 @@
-"""The `.ibb` file format: pages, chunks, records, and one module per record type with a header.
-
-Pure: bytes come in as arguments. To a page an event is opaque.
-"""
+"""The `.ibb` file format: pages, chunks, records, a module for each type. Pure; to a page an event is opaque."""

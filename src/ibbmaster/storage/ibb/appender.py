@@ -1,7 +1,7 @@
-"""Where the bytes of a record go: the writer's side of pages, chunks, state records and file ends.
+"""Where the bytes of a record go: the writer's side of pages, chunks, state records and file ends. Rules:
+protocol/ibb/record.md.
 
-Pure: an `Appender` says which bytes to place in which page, and its caller writes them. It changes no placed bytes; a
-page only grows. Rules: protocol/ibb/record.md."""
+Pure: an `Appender` says which bytes to place in which page, never to change any; its caller writes them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -88,9 +88,8 @@ class Appender:
         return LogPosition(self.file_no, self.page_no * PAGE_SIZE + self.page_offset)
 
     def append(self, record_type: RecordType, data: Buffer, gtid: Gtid | None = None) -> Appended:
-        """Place one record; a commit record brings the GTID it logs, which counts as logged from the record's first
-        byte on: state records before it lack the GTID, one inside the record has it. Source: MariaDB 12.3,
-        fsp_binlog.cc, fsp_binlog_write_rec()."""
+        """Place one record; a commit record brings the GTID it logs, logged from its first byte on: a state record
+        before it lacks the GTID, one inside it has it. Source: MariaDB 12.3, fsp_binlog.cc, fsp_binlog_write_rec()."""
         size = len(data)
         assert size > 0
         changes: list[PageChange] = []
@@ -149,8 +148,7 @@ class Appender:
     def flush(self) -> tuple[int, list[PageChange]]:
         """End the current file after its last page: (pages it keeps, changes to write). It begins the next file at
         once, with header and full state, and leaves a file alone that has not begun. Source: MariaDB 12.3,
-        innodb_binlog.cc, innodb_binlog_flush(); the corner cases follow the recommendation of the format
-        description."""
+        innodb_binlog.cc, innodb_binlog_flush(); corner cases as the format description recommends."""
         changes: list[PageChange] = []
         if self.page_no == 0:
             self._open_page(changes)
@@ -203,8 +201,7 @@ class Appender:
             self._place_state(changes, self.differential)
 
     def _place_state(self, changes: list[PageChange], state: GtidState) -> None:
-        """Unless it would reach the file's last page. The full one on page 1 always fits: a file has at least four
-        pages."""
+        """Unless it would reach the file's last page, as the full one on page 1 never does."""
         data = encode_gtid_state(state, self._references().xa_file_no)
         if self.page_no + -(-len(data) // DATA_SIZE) >= self.shape.size_pages:
             return

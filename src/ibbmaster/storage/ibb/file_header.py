@@ -24,10 +24,9 @@ SIZE_PAGES_MAX = 2**32 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileHeader:
-    """Fixed at the first use of the file. `size_pages` is the size at creation; FLUSH cuts the file without changing
-    it. `state_interval_pages` is the distance of the pages that may begin with a differential GTID state; 0 is none.
-    `oob_file_no` is the oldest file that commit records in this file may point into, `xa_file_no` the oldest with a
-    pending XA transaction."""
+    """Fixed at the first use of the file. `size_pages`: at creation, FLUSH does not change it. `state_interval_pages`:
+    between pages that may begin with a differential GTID state; 0: none. `oob_file_no`: the oldest file that commit
+    records here may point into; `xa_file_no`: the oldest with a pending XA transaction."""
 
     file_no: int
     size_pages: int

@@ -15,8 +15,7 @@ ENTRY_SIZE_MIN = 3  # three compressed integers
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GtidStateRecord:
     """The pairs of one state record, the latest of each domain last: on page 1 of a file all logged before, in a
-    differential record those since page 1. `xa_file_no` is the oldest file with a pending XA transaction at that
-    time."""
+    differential record those since page 1. `xa_file_no`: the oldest file with a pending XA transaction."""
 
     gtids: tuple[Gtid, ...]
     xa_file_no: int | None

@@ -1,7 +1,6 @@
 """Out-of-band records: the pieces of a large group as a forest of binary trees. Layout: protocol/ibb/oob.md.
 
-A writer only appends, so a node names the two trees it joins, or the tree before it; a reader starts at the last node,
-and holds no more than a path of the tree."""
+A writer only appends: a node names the two trees it joins, or the tree before it. A reader starts at the last node."""
 
 from __future__ import annotations
 

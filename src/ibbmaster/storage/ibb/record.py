@@ -8,8 +8,7 @@ NO_RECORD = LOG_START  # file 0 begins with a header page, so no record can begi
 
 
 def decode_ref(data: Buffer, offset: int) -> tuple[LogPosition, int]:
-    """The reference at `offset` of a record's data, and the offset after it. Raises ValueError: it runs over the
-    end."""
+    """The reference at `offset`, and the offset after it. Raises ValueError: it runs over the end."""
     file_no, offset = compressed_int.decode(data, offset)
     in_file, offset = compressed_int.decode(data, offset)
     return LogPosition(file_no, in_file), offset

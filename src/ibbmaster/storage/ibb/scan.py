@@ -1,5 +1,4 @@
-"""Which chunks pages hold, and whether each is in its place. Rules: protocol/ibb/chunk.md and
-protocol/ibb/record.md."""
+"""The chunks of pages, and whether each is in its place. Rules: protocol/ibb/chunk.md, protocol/ibb/record.md."""
 
 import enum
 from collections.abc import Iterator

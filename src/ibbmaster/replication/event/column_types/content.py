@@ -144,8 +144,7 @@ class Inet6(_Address):
 
 def uuid_text(data: bytes) -> str:
     """Of a row event's bytes, as it reads, or as a server stores it: versions 1 to 5 with their segments in reverse
-    order, so that they sort by time. No value that a server takes has both meanings. Raises ValueError: not 16 bytes.
-    Source: MariaDB 12.3, plugin/type_uuid/sql_type_uuid.h."""
+    order, to sort by time. No value has both meanings. Raises ValueError. Source: MariaDB 12.3, sql_type_uuid.h."""
     if len(data) != UUID_SIZE:
         raise ValueError(f"a UUID of {len(data)} bytes")
     if data[REORDERED_VARIANT_BYTE] & UUID_VARIANT_BIT and 0 < data[REORDERED_VERSION_BYTE] < REORDERED_VERSION_END:

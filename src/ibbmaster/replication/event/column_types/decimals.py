@@ -147,8 +147,7 @@ def decimal_size(digits: int, scale: int) -> int:
 
 
 def decimal_reader(digits: int, scale: int) -> Callable[[bytes], Decimal]:
-    """Groups of digits, big-endian; the first bit is set unless negative, which inverts all. Source: MariaDB 12.3,
-    decimal.c, bin2decimal()."""
+    """Big-endian groups of digits, the first bit inverted, negative ones all. Source: MariaDB 12.3, bin2decimal()."""
     layout = []
     size = 0
     for count in digit_groups(digits, scale):

@@ -128,8 +128,8 @@ class Floating(kinds.Number):
 
 
 def floating_text(value: float, *, digits: int | None) -> str:
-    """The fewest digits that identify it, or rounded to `digits`; with an exponent if it is far from 1. Source: MariaDB
-    12.3, dtoa.c, my_gcvt()."""
+    """The fewest digits that identify it, or rounded to `digits`; far from 1 an exponent. Source: MariaDB 12.3,
+    my_gcvt()."""
     if not value:
         return "-0" if str(value)[0] == "-" else "0"
     if value - value != 0:
@@ -153,8 +153,7 @@ def floating_text(value: float, *, digits: int | None) -> str:
 
 
 def fixed_text(value: float, scale: int) -> str:
-    """With `scale` digits after the point: the fewest that identify it, or fewer, rounded. Source: MariaDB 12.3,
-    dtoa.c, my_fcvt()."""
+    """The fewest digits that identify it, up to `scale` after the point. Source: MariaDB 12.3, dtoa.c, my_fcvt()."""
     if value - value != 0:
         raise ValueError(f"{value} is no number")
     shortest = Decimal(repr(value))

@@ -155,9 +155,8 @@ class ResultType(NamedTuple):
 
 
 class RowReading(NamedTuple):
-    """A kernel's `RowOp` with two arguments, and `what` it returns: a number, text or bytes; shown: bytes that the
-    kernel turns into text; code, value: bytes or a number that encode a value.
-    """
+    """A kernel's `RowOp` with two arguments, and `what` it returns: a number, text or bytes; shown: bytes to become
+    text; code, value: what encodes a value."""
 
     op: str
     first: int = 0
@@ -170,9 +169,7 @@ COPY: Step = ("COPY", 0, 0, 0, 0)
 
 
 class ColumnKind(ABC):
-    """Types that are alike, with an instance for each word. A value has `fixed_size` bytes, or `length_size` bytes of
-    length.
-    """
+    """Types that are alike, an instance a word. A value has `fixed_size` bytes, or `length_size` bytes of length."""
 
     values: Mapping[ColumnType, ValueKind] = {}  # of values, by type
     content: ClassVar[ValueKind | None] = None  # of values, where only the declared type shows it

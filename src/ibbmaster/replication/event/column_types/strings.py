@@ -10,21 +10,8 @@ from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.sqltext import literals
 from ibbmaster.sqltext.quoting import quoted, quoted_text
 from ibbmaster.versions import Difference
+from ..rows import charset as charsets
 from ..rows.attributes import named_charset
-from ..rows.charset import (
-    BINARY_COLLATION,
-    CODECS,
-    OF_PLANE_0,
-    UNICODE,
-    byte_texts,
-    character_size,
-    decode_text,
-    encode_text,
-    encoded,
-    is_of_single_bytes,
-    lenient_text,
-    letters_of,
-)
 from ..rows.column import LABELLED, Column, ColumnType, ValueKind
 from ..rows.value import Convert, Encode, Value
 from . import kind as kinds
@@ -41,7 +28,7 @@ COMPRESSED_VALUE_SIZE_MAX = 1 << 30  # as `max_allowed_packet`
 COMPRESSION_THRESHOLD = 100  # `column_compression_threshold`: bytes of values that a server compresses
 COMPRESSION_LEVEL = 6  # `column_compression_zlib_level`
 
-BYTES = kinds.StoredText(charset="binary", collation=BINARY_COLLATION, unit=1)
+BYTES = kinds.StoredText(charset="binary", collation=charsets.BINARY_COLLATION, unit=1)
 SHOWN_DEFAULT = "utf8mb4"
 _BLOBS = (ColumnType.BLOB, ColumnType.BLOB_COMPRESSED)
 _VARYING = (ColumnType.VARCHAR, ColumnType.VARCHAR_COMPRESSED, ColumnType.VAR_STRING)
@@ -98,7 +85,7 @@ class Strings(ColumnKind):
         read: Convert = bytes
         if column.kind is ValueKind.TEXT:
             charset = column.charset or "utf8mb4"
-            read = lambda data: decode_text(data, charset)  # noqa: E731
+            read = lambda data: charsets.decode_text(data, charset)  # noqa: E731
         if column.type == ColumnType.STRING and column.charset == "binary":
             size = column.size  # fixed binary strings travel without the zeros at their end
             return lambda data: read(data.ljust(size, b"\0"))
@@ -112,13 +99,13 @@ class Strings(ColumnKind):
             is_text = column.charset not in (None, "binary")  # the event goes first
             return {} if is_text else {"kind": ValueKind.BINARY, "charset": "binary"}
         name = _charset(column, declared.text)
-        if name not in CODECS:
+        if name not in charsets.CODECS:
             raise ConfigurationError(f"{declared.where}: character set {name} is not known")
         return {"kind": ValueKind.BINARY if name == "binary" else ValueKind.TEXT, "charset": name}
 
     def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType | None:
         storage = declared.storage if self.has_letters else BYTES
-        if CODECS.get(storage.charset) is None and storage is not BYTES:
+        if charsets.CODECS.get(storage.charset) is None and storage is not BYTES:
             problem = f"{declared.text!r} is text in {storage.charset}, of which no codec is known"
             raise ConfigurationError(f"{declared.where}: {problem}")
         return self._written(declared, storage)
@@ -147,8 +134,8 @@ class Strings(ColumnKind):
             data = kinds.bytes_of(value)
             return data.rstrip(b"\0") if column.is_fixed_length else data
         charset = column.charset or "utf8mb4"
-        data = value if isinstance(value, bytes) else encoded(str(value), charset)
-        if data is not value and decode_text(data, charset) != str(value):
+        data = value if isinstance(value, bytes) else charsets.encoded(str(value), charset)
+        if data is not value and charsets.decode_text(data, charset) != str(value):
             raise ValueError(f"{value!r} cannot be said in {charset}")
         return data.rstrip(b" ") if column.is_fixed_length else data
 
@@ -168,14 +155,14 @@ class Strings(ColumnKind):
             return lambda data: bytes(read(data))  # type: ignore[call-overload]
         stored, wanted = column.charset or "utf8mb4", wanted_charset(sql, settings.charset)
         if column.is_compressed:
-            return lambda data: encoded(str(read(data)), stored if wanted in (None, "binary") else wanted)
+            return lambda data: charsets.encoded(str(read(data)), stored if wanted in (None, "binary") else wanted)
         if is_copied(stored, wanted):
             return bytes
         assert wanted is not None
-        if is_of_single_bytes(stored):
-            table = byte_texts(stored, wanted)
+        if charsets.is_of_single_bytes(stored):
+            table = charsets.byte_texts(stored, wanted)
             return lambda data: b"".join([table[byte] for byte in data])
-        return lambda data: encoded(lenient_text(data, stored), wanted)
+        return lambda data: charsets.encoded(charsets.lenient_text(data, stored), wanted)
 
     def fitted(self, value: Value, column: Column) -> Value:
         if column.kind is not ValueKind.TEXT:
@@ -188,7 +175,7 @@ class Strings(ColumnKind):
             return None
         text = kinds.text_of(value)
         is_sized = not column.is_blob and not column.is_compressed
-        if is_sized and len(text) > column.size // character_size(column.charset or "utf8mb4"):
+        if is_sized and len(text) > column.size // charsets.character_size(column.charset or "utf8mb4"):
             return None
         return text.rstrip(" ") if column.is_fixed_length else text
 
@@ -236,10 +223,10 @@ class SizedStrings(Strings):
         return 1 if written is None and self.is_fixed else written
 
     def size_of(self, sql: SqlType) -> int | None:
-        return None if sql.length is None else sql.length * character_size(sql.charset) + sql.is_compressed
+        return None if sql.length is None else sql.length * charsets.character_size(sql.charset) + sql.is_compressed
 
     def sizes(self, sql: SqlType) -> kinds.TypeSizes:
-        octets = None if sql.length is None else sql.length * character_size(sql.charset)
+        octets = None if sql.length is None else sql.length * charsets.character_size(sql.charset)
         return kinds.TypeSizes(sql.length, octets)
 
     def _written(self, declared: kinds.DeclaredType, storage: kinds.StoredText) -> kinds.WrittenType:
@@ -279,7 +266,7 @@ class SizedStrings(Strings):
         if not self.has_letters:
             return kinds.ResultType(code, length + sql.is_compressed, 0, ("BINARY",))
         if not self.is_fixed:  # with the byte that says how it is compressed
-            unit = character_size(sql.charset or "utf8mb4")
+            unit = charsets.character_size(sql.charset or "utf8mb4")
             length = ((sql.length or 0) * unit + sql.is_compressed) // unit
         return kinds.ResultType(code, length, is_text=True)
 
@@ -365,7 +352,7 @@ def is_copied(stored: str | None, wanted: str | None) -> bool:
 
 def _has_letters(column: Column) -> bool:
     charset = column.charset or "utf8mb4"
-    return charset in _AS_THEY_ARE or letters_of(charset) is not None
+    return charset in _AS_THEY_ARE or charsets.letters_of(charset) is not None
 
 
 def bytes_max(column: Column) -> int:
@@ -376,35 +363,32 @@ def bytes_max(column: Column) -> int:
 
 def characters_max(column: Column) -> int | None:
     """Of the longest CHAR or VARCHAR."""
-    return None if column.type in _BLOBS else bytes_max(column) // character_size(column.charset)
+    return None if column.type in _BLOBS else bytes_max(column) // charsets.character_size(column.charset)
 
 
 def _has_characters(old: Column, new: Column) -> bool:
-    if old.charset == new.charset or new.charset in UNICODE:
+    if old.charset == new.charset or new.charset in charsets.UNICODE:
         return True
-    return new.charset in OF_PLANE_0 and old.charset not in UNICODE
+    return new.charset in charsets.OF_PLANE_0 and old.charset not in charsets.UNICODE
 
 
 def _bytes_needed(old: Column, new: Column) -> int:
     if old.charset == new.charset:
         return bytes_max(old)
     characters = characters_max(old)
-    return (bytes_max(old) if characters is None else characters) * character_size(new.charset)
+    return (bytes_max(old) if characters is None else characters) * charsets.character_size(new.charset)
 
 
 def _charset(column: Column, text: str) -> str:
-    """The event's, as the table may have been converted since; the declared one where the event says binary, or has an
-    unknown collation.
-    """
+    """The event's, as the table may have been converted since; the declared one where that is binary or unknown."""
     named = None if column.charset == "binary" else column.charset
-    if named in CODECS:
+    if named in charsets.CODECS:
         return named
     return named_charset(text) or named or "utf8mb4"
 
 
 def _decompressed(convert: Convert) -> Convert:
-    """Reads COMPRESSED columns: a byte of method and size of the size, the size (big-endian), the data. Source: MariaDB
-    12.3, field_comp.cc."""
+    """A byte of method and size of the size, the size (big-endian), the data. Source: MariaDB 12.3, field_comp.cc."""
 
     def read(data: bytes) -> Value:
         if not data:
@@ -449,7 +433,7 @@ def _bytes_in(value: object, charset: str) -> bytes:
         return bytes(value)
     text = str(value)
     if charset != "binary":
-        return encode_text(text, charset)
+        return charsets.encode_text(text, charset)
     return bytes.fromhex(text[2:]) if text.startswith("0x") else text.encode()
 
 
@@ -464,7 +448,7 @@ def string_encoder(
 ) -> Encode:
     """Strings of a fixed length travel without their filling."""
     charset = storage.charset
-    filling = b"\0" if charset == "binary" else encode_text(" ", charset)
+    filling = b"\0" if charset == "binary" else charsets.encode_text(" ", charset)
 
     def encode(value: object) -> bytes:
         data = _bytes_in(value, charset)

@@ -7,27 +7,14 @@ from typing import Any, Literal
 
 from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.sqltext import literals
-from ibbmaster.sqltext.moment import (
-    DAY_S,
-    SECOND_US,
-    TIME_MAX_S,
-    Moment,
-    civil_date,
-    days_of,
-    duration_text,
-    fraction_text,
-    loose_moment,
-    moment_of,
-    moment_text,
-    parse_duration,
-)
+from ibbmaster.sqltext import moment as moments
 from ibbmaster.sqltext.quoting import quoted_text
 from ..rows.column import Column, ColumnType, ValueKind
 from ..rows.value import Convert, Encode, Value
 from . import kind as kinds
 from .kind import ColumnKind, SqlType
 
-TIME_LIMIT_S = TIME_MAX_S + 1
+TIME_LIMIT_S = moments.TIME_MAX_S + 1
 DATETIME2_ZERO = 1 << 39
 FRACTION_SIZES = (0, 1, 1, 2, 2, 3, 3)  # bytes, by digits: TIMESTAMP2, DATETIME2, TIME2, TIMESTAMP of MariaDB 5.3
 OLD_TIME_SIZES = (3, 4, 4, 5, 5, 5, 6)  # of MariaDB 5.3 to 10.0
@@ -41,7 +28,7 @@ _DATETIME_TEXT = re.compile(r"(\d{4}-\d\d-\d\d [0-2]\d:[0-5]\d:[0-5]\d)(?:\.(\d{
 _ZERO_TIME = "0000-00-00 00:00:00"
 
 Shown = Callable[[bytes], str]
-ReadMoment = Callable[[bytes], Moment]
+ReadMoment = Callable[[bytes], moments.Moment]
 
 
 class _Timed(ColumnKind):
@@ -54,14 +41,14 @@ class _Moment(_Timed):
 
     def literal(self, sql: SqlType, value: kinds.Literal, version: int) -> str:
         text = kinds.text_of(value)
-        moment = loose_moment(_from_digits(text) if text.isdecimal() else text)
+        moment = moments.loose_moment(_from_digits(text) if text.isdecimal() else text)
         return quoted_text(self._shown(moment, sql.scale or 0))
 
-    def _shown(self, moment: Moment, digits: int) -> str:
-        return moment.text[:19] + fraction_text(moment.microsecond, digits)
+    def _shown(self, moment: moments.Moment, digits: int) -> str:
+        return moment.text[:19] + moments.fraction_text(moment.microsecond, digits)
 
     def key_value(self, column: Column, sql: SqlType, value: literals.Value, zone_s: int) -> literals.Value:
-        if not isinstance(value, str) or (found := moment_of(value)).hour > 23:
+        if not isinstance(value, str) or (found := moments.moment_of(value)).hour > 23:
             raise ValueError(f"{value!r} is no date and time")
         if self.is_clock:
             _expect_digits(found, value, sql.scale or sql.length or 0)
@@ -76,13 +63,13 @@ class _Calendar(_Moment):
 
     def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
         """A date, or a date and time: 2020-00-00 is one."""
-        moment = loose_moment("0000-00-00" if is_zero(value) else str(value))
+        moment = moments.loose_moment("0000-00-00" if is_zero(value) else str(value))
         if moment.month > 12 or moment.day > 31 or moment.hour > 23 or moment.minute > 59 or moment.second > 59:
             raise ValueError(f"{value!r} is no date and time")
         return self._stored(moment, value, column.scale)
 
     @abstractmethod
-    def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes: ...
+    def _stored(self, moment: moments.Moment, value: literals.Value, digits: int) -> bytes: ...
 
 
 class Date(_Calendar):
@@ -104,12 +91,12 @@ class Date(_Calendar):
     def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
         return kinds.WrittenType(ColumnType.DATE, b"", _encode_date)
 
-    def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes:
+    def _stored(self, moment: moments.Moment, value: literals.Value, digits: int) -> bytes:
         if any(moment[3:]):
             raise ValueError(f"{value!r} is no date")
         return _encode_date(moment)
 
-    def _shown(self, moment: Moment, digits: int) -> str:
+    def _shown(self, moment: moments.Moment, digits: int) -> str:
         return moment.text[:10]
 
     def fitted(self, value: Value, column: Column) -> Value:
@@ -226,10 +213,10 @@ class Time(_Clock):
         if text.isdecimal():
             padded = text.zfill(6)
             text = f"{padded[:-4]}:{padded[-4:-2]}:{padded[-2:]}"
-        found = parse_duration(text)
+        found = moments.parse_duration(text)
         if found is None:
             raise ValueError(text)
-        return quoted_text(duration_text(found, sql.scale or 0))
+        return quoted_text(moments.duration_text(found, sql.scale or 0))
 
     def fitted(self, value: Value, column: Column) -> Value:
         return _with_zeros(_TIME_TEXT.fullmatch(value), column.scale) if isinstance(value, str) else None
@@ -242,7 +229,7 @@ class DateTime(_Clock, _Calendar):
     frame = "timestamp_ntz"
     whole, old_sizes = 5, OLD_DATETIME_SIZES
 
-    def _stored(self, moment: Moment, value: literals.Value, digits: int) -> bytes:
+    def _stored(self, moment: moments.Moment, value: literals.Value, digits: int) -> bytes:
         _expect_digits(moment, value, digits)
         return self.encoder(digits)(moment)
 
@@ -273,7 +260,7 @@ class Timestamp(_Clock, _Moment):
             plain = str(read(data))
             if zone_s and not plain.startswith(_ZERO_TIME):
                 seconds = int.from_bytes(data[:4], order) + zone_s
-                plain = moment_text(seconds * SECOND_US) + plain[len(_ZERO_TIME) :]
+                plain = moments.moment_text(seconds * moments.SECOND_US) + plain[len(_ZERO_TIME) :]
             return plain.encode()
 
         return _with_digits(text, column.scale, sql.scale or 0)
@@ -288,7 +275,7 @@ def is_zero(value: literals.Value) -> bool:
     return value == 0 or (isinstance(value, str) and not value.strip("0-: ."))
 
 
-def _expect_digits(moment: Moment, value: literals.Value, digits: int) -> None:
+def _expect_digits(moment: moments.Moment, value: literals.Value, digits: int) -> None:
     if f"{moment.microsecond:06}"[digits:].strip("0"):
         raise ValueError(f"{value!r} has more than {digits} digits of a second")
 
@@ -343,10 +330,10 @@ def _byte_order(column: Column) -> Literal["big", "little"]:
     return "little" if column.has_old_format and not column.scale else "big"
 
 
-def _date(data: bytes) -> Moment:
+def _date(data: bytes) -> moments.Moment:
     """5 bits day, 4 bits month, the rest year."""
     value = int.from_bytes(data, "little")
-    return Moment(value >> 9, value >> 5 & 15, value & 31)
+    return moments.Moment(value >> 9, value >> 5 & 15, value & 31)
 
 
 def _datetime(digits: int) -> ReadMoment:
@@ -356,14 +343,14 @@ def _datetime(digits: int) -> ReadMoment:
     microseconds = _microseconds(digits, 2 * FRACTION_SIZES[digits])
     mask = (1 << shift) - 1
 
-    def read(data: bytes) -> Moment:
+    def read(data: bytes) -> moments.Moment:
         packed = int.from_bytes(data, "big") - zero
         if packed < 0:
             raise ValueError(f"datetime {data.hex()} is negative")
         value = packed >> shift
         year_month, day = value >> 22, value >> 17 & 31
         hour, minute, second = value >> 12 & 31, value >> 6 & 63, value & 63
-        return Moment(year_month // 13, year_month % 13, day, hour, minute, second, microseconds(packed & mask))
+        return moments.Moment(year_month // 13, year_month % 13, day, hour, minute, second, microseconds(packed & mask))
 
     return read
 
@@ -371,12 +358,14 @@ def _datetime(digits: int) -> ReadMoment:
 def _timestamp(microseconds: Callable[[int], int], order: Literal["big", "little"]) -> ReadMoment:
     """Seconds since 1970 without sign, as since 11.5, and a fraction; zeros are the zero time."""
 
-    def read(data: bytes) -> Moment:
+    def read(data: bytes) -> moments.Moment:
         seconds, part = int.from_bytes(data[:4], order), int.from_bytes(data[4:], "big")
         if not seconds and not part:
-            return Moment(0, 0, 0)
-        days, clock = divmod(seconds, DAY_S)
-        return Moment(*civil_date(days), clock // 3600, clock // 60 % 60, clock % 60, microseconds(part))
+            return moments.Moment(0, 0, 0)
+        days, clock = divmod(seconds, moments.DAY_S)
+        return moments.Moment(
+            *moments.civil_date(days), clock // 3600, clock // 60 % 60, clock % 60, microseconds(part)
+        )
 
     return read
 
@@ -386,7 +375,7 @@ def _old_datetime(digits: int) -> ReadMoment:
     scale = 10**digits
     microseconds = _microseconds(digits, digits)
 
-    def read(data: bytes) -> Moment:
+    def read(data: bytes) -> moments.Moment:
         value, part = divmod(int.from_bytes(data, "big"), scale)
         value, second = divmod(value, 60)
         value, minute = divmod(value, 60)
@@ -395,16 +384,18 @@ def _old_datetime(digits: int) -> ReadMoment:
         year, month = divmod(value, 13)
         if year > YEAR_MAX:
             raise ValueError(f"datetime {data.hex()} is out of range")
-        return Moment(year, month, day, hour, minute, second, microseconds(part))
+        return moments.Moment(year, month, day, hour, minute, second, microseconds(part))
 
     return read
 
 
-def _old_short_datetime(data: bytes) -> Moment:
+def _old_short_datetime(data: bytes) -> moments.Moment:
     """Without a fraction, before 10.1: decimal digits YYYYMMDDhhmmss."""
     value = int.from_bytes(data, "little")
     date, clock = divmod(value, 1_000_000)
-    moment = Moment(date // 10_000, date // 100 % 100, date % 100, clock // 10_000, clock // 100 % 100, clock % 100)
+    moment = moments.Moment(
+        date // 10_000, date // 100 % 100, date % 100, clock // 10_000, clock // 100 % 100, clock % 100
+    )
     if any(found > most for found, most in zip(moment, (YEAR_MAX, 12, 31, 23, 59, 59), strict=False)):
         raise ValueError(f"datetime {value} is out of range")
     return moment
@@ -440,7 +431,7 @@ def _time(digits: int) -> Shown:
         packed = abs(packed)
         value = packed >> shift
         hms = f"{value >> 12 & 1023:02}:{value >> 6 & 63:02}:{value & 63:02}"
-        return f"{sign}{hms}{fraction_text(microseconds(packed & mask), digits)}"
+        return f"{sign}{hms}{moments.fraction_text(microseconds(packed & mask), digits)}"
 
     return text
 
@@ -459,7 +450,7 @@ def _old_time(digits: int) -> Shown:
         if seconds >= TIME_LIMIT_S:
             raise ValueError(f"time {data.hex()} is out of range")
         clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-        return f"{'-' if value < 0 else ''}{clock}{fraction_text(microseconds(part), digits)}"
+        return f"{'-' if value < 0 else ''}{clock}{moments.fraction_text(microseconds(part), digits)}"
 
     return text
 
@@ -494,13 +485,13 @@ def _fraction(microsecond: int, digits: int) -> bytes:
 
 
 def _encode_date(value: object) -> bytes:
-    day = moment_of(value)
+    day = moments.moment_of(value)
     return (day.year << 9 | day.month << 5 | day.day).to_bytes(3, "little")
 
 
 def _datetime_encoder(digits: int) -> Encode:
     def encode(value: object) -> bytes:
-        moment = moment_of(value)
+        moment = moments.moment_of(value)
         packed = (moment.year * 13 + moment.month) << 22 | moment.day << 17
         packed |= moment.hour << 12 | moment.minute << 6 | moment.second
         return (packed + DATETIME2_ZERO).to_bytes(5, "big") + _fraction(moment.microsecond, digits)
@@ -512,10 +503,10 @@ def _timestamp_encoder(digits: int) -> Encode:
     """Times without a zone are UTC."""
 
     def encode(value: object) -> bytes:
-        moment = moment_of(value)
+        moment = moments.moment_of(value)
         if not any(moment):
             return bytes(4 + FRACTION_SIZES[digits])
-        days = days_of(moment.year, moment.month, moment.day)
+        days = moments.days_of(moment.year, moment.month, moment.day)
         seconds = ((days * 24 + moment.hour) * 60 + moment.minute) * 60 + moment.second
         zone = getattr(value, "utcoffset", lambda: None)()
         if zone is not None:

@@ -60,9 +60,8 @@ class RowChange:
 
 
 def rows_of(event: Buffer, header: RowsHeader, large: LargeRows = ALL_ROWS) -> tuple[bytes, int]:
-    """The rows of an event: their bytes, and the offset of the first. Uncompressed ones are not copied; others go where
-    `large` says. Raises EventError: they do not unpack, or are too many.
-    """
+    """The rows of an event, and the offset of the first. Uncompressed ones are not copied. Raises EventError: they do
+    not unpack, or are too many."""
     if not header.is_compressed:
         return bytes(event) if isinstance(event, (bytearray, memoryview)) else event, header.rows_offset
     packed = memoryview(event)[header.rows_offset :]

@@ -4,13 +4,11 @@ The numbers are those of `information_schema.COLLATIONS` of MariaDB 10.11. NO PA
 collations at 2048: 256 numbers for each of five Unicode character sets.
 
 Python lacks some codecs, and its cp1252 has holes that MariaDB's latin1 fills: the package registers its own. Those of
-single bytes are Latin-1 but for `letters.tsv`. Of several bytes for one letter the first is written; MariaDB 10.11 and
-11.8 were asked for each byte, in both directions.
+single bytes are Latin-1 but for `letters.tsv`; of several bytes for one letter the first is written.
 
 eucjpms is EUC-JP with the characters of NEC, IBM and users. Two bytes are what cp932 has in the same row and cell;
-three bytes, of which the first is 8F, are JIS X 0212 with characters of IBM in two of its rows. The last ten rows of
-both belong to users. Source: MariaDB 10.11, CONVERT(_eucjpms … USING utf8mb4) of every code.
-"""
+three, of which the first is 8F, are JIS X 0212 with characters of IBM in two of its rows. The last ten rows of both
+belong to users. Source: MariaDB 10.11, CONVERT(_eucjpms … USING utf8mb4) of every code."""
 
 import codecs
 import contextlib
@@ -69,8 +67,7 @@ def _charsets() -> dict[int, str]:
 
 
 def charset_of(collation: int) -> str | None:
-    """By the number of a collation; None for an unknown one. Source: MariaDB 10.11, information_schema.COLLATIONS;
-    MariaDB 12.3, ctype-uca1400.h."""
+    """By the number of a collation, if known. Source: MariaDB, information_schema.COLLATIONS, ctype-uca1400.h."""
     if collation >= UCA_1400:
         index = (collation - UCA_1400) // UCA_1400_STEP
         return UCA_1400_CHARSETS[index] if index < len(UCA_1400_CHARSETS) else None
@@ -78,9 +75,7 @@ def charset_of(collation: int) -> str | None:
 
 
 def decode_text(data: bytes, charset: str) -> str:
-    """Raises ValueError: the bytes are no text of the character set, as halves of surrogate pairs in ucs2, or Python
-    lacks the codec.
-    """
+    """Raises ValueError: the bytes are no text of the character set, or Python lacks the codec."""
     codec = CODECS.get(charset)
     if codec is None:
         raise ValueError(f"character set {charset} cannot be decoded")
@@ -143,9 +138,7 @@ def is_of_single_bytes(charset: str) -> bool:
 
 
 def decode_label(data: bytes, charset: str) -> str:
-    """Of ENUM or SET: CONVERT TO CHARACTER SET leaves the bytes as they are; a byte that is no text is `?`. Raises
-    ValueError: Python lacks the codec.
-    """
+    """Of ENUM or SET, with `?` for a byte that is no text, as CONVERT TO CHARACTER SET may leave. Raises ValueError."""
     with contextlib.suppress(UnicodeDecodeError):
         return decode_text(data, charset)
     found: list[str] = []

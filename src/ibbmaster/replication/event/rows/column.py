@@ -73,9 +73,8 @@ LETTERS = (ValueKind.TEXT, ValueKind.ENUM, ValueKind.SET)  # those with a charac
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """None: the event lacks it. `metadata`: the number that its type has there. `size`: the most bytes of a value
-    (texts, blobs: of its length, 1 to 4), bits, or digits; `scale`: digits after the point, also of temporal types.
-    """
+    """None: the event lacks it. `metadata`: as a number. `size`: the most bytes of a value (texts, blobs: of its
+    length, 1 to 4), bits, or digits; `scale`: digits after the point, also of temporal types."""
 
     name: str  # '@1', '@2' and so on where the event has no names
     type: int  # ColumnType, ENUM and SET apart

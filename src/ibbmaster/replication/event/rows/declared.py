@@ -1,9 +1,7 @@
 """A user's knowledge of a table beyond its TABLE_MAP events: names, character sets, UUID, INET, VECTOR, digits.
 
-A declaration has column types as in CREATE TABLE, by column name. Without names in the binlog (`binlog_row_metadata`
-below FULL) it names every column in order, or some as '@1', '@2' and so on. The event goes first: a table may have been
-altered since.
-"""
+A declaration has column types as in CREATE TABLE, by column name. Without names in the binlog it names every column in
+order, or some as '@1', '@2' and so on. The event goes first: a table may have been altered since."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -18,8 +16,7 @@ Declaration = Mapping[str, str]  # column name -> type
 
 
 def declare(schema: TableSchema, declaration: Declaration) -> TableSchema:
-    """Columns that the table lacks are skipped. Raises ConfigurationError: a type cannot be read, or cannot be that of
-    its column."""
+    """Unknown columns are skipped. Raises ConfigurationError: a type cannot be read, or be that of its column."""
     names = {column.name: number for number, column in enumerate(schema.columns)}
     gives_names = not schema.has_names and not any(name in names for name in declaration)
     if gives_names and len(declaration) != len(schema.columns):

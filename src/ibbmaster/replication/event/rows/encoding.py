@@ -119,9 +119,8 @@ class WrittenTable:
 def written_table(
     name: str, declaration: Mapping[str, str], *, table_id: int, primary_key: Sequence[str] = ()
 ) -> WrittenTable:
-    """A table from its name, `database.table`, and its columns as in CREATE TABLE; key columns are NOT NULL. Raises
-    ConfigurationError: a column cannot be written, or the key names a missing one, or contradicts the declared one.
-    """
+    """From `database.table` and columns as in CREATE TABLE; key columns are NOT NULL. Raises ConfigurationError: a
+    column cannot be written, or the key names a missing one, or contradicts the declared one."""
     database, table = parse_table_name(name)
     if max(len(database.encode()), len(table.encode())) > 255:
         raise ConfigurationError(f"{name!r} has a name of more than 255 bytes")
@@ -161,10 +160,9 @@ class RowImage(enum.Enum):
 def image_columns(
     table: WrittenTable, image: RowImage, kind: ChangeKind, given: Collection[int]
 ) -> tuple[Columns, Columns]:
-    """The columns of the images before and after a change, in order; `given`: those that the statement wrote. Where
-    `kind` has only one image the other is of no use. Rows of a table without a key are whole. Source: MariaDB 12.3,
-    sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8 writes.
-    """
+    """The columns of the images before and after a change, in order; `given`: those that the statement wrote. Rows of a
+    table without a key are whole. Source: MariaDB 12.3, sql_class.cc, THD::binlog_prepare_row_images(), and what 11.8
+    writes."""
     everything = tuple(range(len(table.columns)))
     blobs = {number for number in everything if table.columns[number].type in BLOBS}
     if not table.primary_key:
@@ -242,9 +240,8 @@ def _optional_fields(table: WrittenTable, metadata: RowMetadata) -> Iterator[byt
 
 
 def _collations(collations: Sequence[int], default: MetadataField, each: MetadataField) -> bytes:
-    """The commonest and the exceptions, or all if shorter. Source: MariaDB 12.3, log_event_server.cc,
-    Table_map_log_event::init_charset_field().
-    """
+    """The commonest and the exceptions, or all if shorter. Source: MariaDB 12.3,
+    Table_map_log_event::init_charset_field()."""
     commonest = max(sorted(set(collations)), key=collations.count)
     others = [(number, collation) for number, collation in enumerate(collations) if collation != commonest]
     if len(collations) < 1 + 2 * len(others):

@@ -20,8 +20,8 @@ class RowSink(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LargeRows:
-    """Limits of row events, put together and unpacked, in bytes: more than `size_max` is refused, more than `kept_max`
-    goes into the sink that `hold` makes, if there is one."""
+    """Limits of row events in bytes: more than `size_max` is refused, more than `kept_max` goes where `hold` says, if
+    given."""
 
     hold: Callable[[], RowSink] | None = None
     size_max: int = SIZE_MAX

@@ -6,15 +6,7 @@ from collections.abc import Iterator
 
 from ibbmaster.errors import EventError
 from ibbmaster.storage.codec.buffer import Buffer
-from ..header import (
-    EVENT_HEADER_SIZE,
-    HEADER,
-    SIZE_OFFSET,
-    TYPE_OFFSET,
-    decode_body,
-    decode_event_header,
-    encode_event,
-)
+from .. import header as headers
 from ..query import unpack, unpacked_size
 from ..split import EventPart
 from ..table_map import ROW_EVENT_TYPES, decode_rows_header
@@ -29,7 +21,9 @@ COMPRESSED_V2 = range(EventType.WRITE_ROWS_COMPRESSED, EventType.DELETE_ROWS_COM
 NOT_PLAIN = (*COMPRESSED_V1, *COMPRESSED_V2, EventType.PARTIAL_ROW_DATA)
 STEP_V1 = EventType.WRITE_ROWS_COMPRESSED_V1 - EventType.WRITE_ROWS_V1
 STEP_V2 = EventType.WRITE_ROWS_COMPRESSED - EventType.WRITE_ROWS
-HEAD_SIZE_MAX = 2 * EVENT_HEADER_SIZE + FIXED.size + WHOLE_SIZE.size  # of a fragment, with a header of what is in it
+HEAD_SIZE_MAX = (
+    2 * headers.EVENT_HEADER_SIZE + FIXED.size + WHOLE_SIZE.size
+)  # of a fragment, with a header of what is in it
 
 
 class FragmentOrder:
@@ -46,14 +40,13 @@ class FragmentOrder:
 
     def take(self, head: Buffer, size: int) -> tuple[int, bool]:
         """Take a fragment event of `size` bytes, by its first `HEAD_SIZE_MAX` bytes. Returns the offset of its part of
-        the row event, and whether that is the last. Raises EventError: another type, a missing fragment, or a wrong
-        total size or event.
-        """
-        start = EVENT_HEADER_SIZE + FIXED.size
+        the row event, and whether that is the last. Raises EventError: another type, a missing fragment, a wrong size
+        or event."""
+        start = headers.EVENT_HEADER_SIZE + FIXED.size
         if size < start:
-            found = size - EVENT_HEADER_SIZE
+            found = size - headers.EVENT_HEADER_SIZE
             raise EventError(f"PARTIAL_ROW_DATA with a body of {found} bytes, expected at least {FIXED.size}")
-        count, number, flags = FIXED.unpack_from(head, EVENT_HEADER_SIZE)
+        count, number, flags = FIXED.unpack_from(head, headers.EVENT_HEADER_SIZE)
         self._expect(count, number, flags)
         if flags & FLAG_WHOLE_SIZE:
             if size < start + WHOLE_SIZE.size:
@@ -64,7 +57,7 @@ class FragmentOrder:
         self._taken += size - start
         if self.size > SIZE_MAX or self._taken > self.size:
             raise EventError(f"row event fragments of more than {min(self.size, SIZE_MAX)} bytes")
-        self._head += bytes(memoryview(head)[start : start + EVENT_HEADER_SIZE - len(self._head)])
+        self._head += bytes(memoryview(head)[start : start + headers.EVENT_HEADER_SIZE - len(self._head)])
         self._next += 1
         if number == count:
             self._check_whole()
@@ -93,7 +86,7 @@ class FragmentOrder:
         self._next = 1
         if self._taken != self.size:
             raise EventError(f"row event fragments of {self._taken} bytes, expected {self.size}")
-        header = decode_event_header(self._head)
+        header = headers.decode_event_header(self._head)
         if header.event_type not in ROW_EVENT_TYPES:
             raise EventError(f"fragments of an event of type {header.event_type}, expected a row event")
         if header.size != self.size:
@@ -126,9 +119,7 @@ class FragmentChecks:
 
 
 class PartialRows:
-    """Takes the events of a group in order and joins fragments; keeps at most 64 MiB in memory: larger row events go
-    where `large` says.
-    """
+    """Joins the fragments among the events of a group; keeps at most 64 MiB in memory, or what `large` says."""
 
     def __init__(self, large: LargeRows = ALL_ROWS) -> None:
         self._large = large
@@ -141,11 +132,10 @@ class PartialRows:
         return self._order.is_open
 
     def whole_event(self, event: bytes) -> bytes | None:
-        """The event itself, unless it is a fragment; else the row event once it is complete, perhaps a buffer outside
-        of memory that can be read and cut as `bytes` can. Raises EventError: a missing or wrong fragment, another event
-        between two, or a row event that is too large.
-        """
-        if event[TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
+        """The event itself, unless it is a fragment; else the row event once complete, perhaps outside of memory: it
+        can be read and cut as `bytes` can. Raises EventError: a fragment is missing or wrong, or the row event too
+        large."""
+        if event[headers.TYPE_OFFSET] == EventType.PARTIAL_ROW_DATA:
             return self.take(event)
         self.finish()
         return event
@@ -154,10 +144,8 @@ class PartialRows:
         self._order.finish()
 
     def take(self, event: Buffer) -> bytes | None:
-        """A whole fragment event without checksum; returns the row event once complete. Raises EventError as
-        `FragmentOrder.take`.
-        """
-        decode_body(event, EventType.PARTIAL_ROW_DATA)
+        """A fragment event without checksum; returns the row event once complete. Raises EventError."""
+        headers.decode_body(event, EventType.PARTIAL_ROW_DATA)
         if not self.is_open:
             self._kept, self._held = bytearray(), None
         start, is_last = self._order.take(event, len(event))
@@ -186,13 +174,12 @@ class PlainRows(PartialRows):
     """Restores row events as they were before a server packed or cut them."""
 
     def whole_event(self, event: bytes) -> bytes | None:
-        """The event, or the plain row event that it completes; None for other fragments. Raises EventError: a missing
-        or wrong fragment, or rows that do not unpack, or are too many.
-        """
+        """The event, or the plain row event that it completes; None for other fragments. Raises EventError, also for
+        rows that do not unpack."""
         whole = super().whole_event(event)
         if whole is None:
             return None
-        event_type = whole[TYPE_OFFSET]
+        event_type = whole[headers.TYPE_OFFSET]
         if event_type in COMPRESSED_V1:
             return self._unpacked(whole, event_type - STEP_V1)
         return self._unpacked(whole, event_type - STEP_V2) if event_type in COMPRESSED_V2 else whole
@@ -203,23 +190,22 @@ class PlainRows(PartialRows):
         size = header.rows_offset + unpacked_size(packed)[0]
         self._large.check(size)
         head = bytearray(event[: header.rows_offset])
-        head[TYPE_OFFSET] = event_type
-        head[SIZE_OFFSET : SIZE_OFFSET + 4] = size.to_bytes(4, "little")
+        head[headers.TYPE_OFFSET] = event_type
+        head[headers.SIZE_OFFSET : headers.SIZE_OFFSET + 4] = size.to_bytes(4, "little")
         return self._large.joined(itertools.chain((head,), unpack(packed)), size)
 
 
 def encode_fragments(event: bytes, fragment_bytes: int) -> Iterator[bytes]:
-    """Fragments of at most that many bytes; a short event stays as it is. Source: MariaDB 12.3,
-    `binlog_row_event_fragment_threshold`."""
+    """Of at most so many bytes. Source: MariaDB 12.3, `binlog_row_event_fragment_threshold`."""
     if len(event) <= fragment_bytes:
         yield event
         return
-    timestamp, _, server_id, _, _, flags = HEADER.unpack_from(event)
+    timestamp, _, server_id, _, _, flags = headers.HEADER.unpack_from(event)
     count = -(-len(event) // fragment_bytes)
     for number, start in enumerate(range(0, len(event), fragment_bytes), 1):
         body = FIXED.pack(count, number, FLAG_WHOLE_SIZE if number == 1 else 0)
         body += WHOLE_SIZE.pack(len(event)) if number == 1 else b""
-        yield encode_event(
+        yield headers.encode_event(
             event_type=EventType.PARTIAL_ROW_DATA,
             body=body + event[start : start + fragment_bytes],
             server_id=server_id,

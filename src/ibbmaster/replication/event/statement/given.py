@@ -31,8 +31,8 @@ class LoggedVariable:
 
 
 def decode_intvar(event: Buffer) -> tuple[str, int]:
-    """`insert_id` or `last_insert_id`, and its value. Raises EventError: another type, size or kind. Source: MariaDB
-    12.3, log_event.cc, Intvar_log_event."""
+    """`insert_id` or `last_insert_id`, and its value. Raises EventError. Source: MariaDB 12.3, log_event.cc,
+    Intvar_log_event."""
     _, body = decode_body(event, EventType.INTVAR)
     if len(body) != INTVAR.size:
         raise EventError(f"INTVAR with a body of {len(body)} bytes, expected {INTVAR.size}")
@@ -52,8 +52,8 @@ def decode_rand(event: Buffer) -> tuple[int, int]:
 
 
 def decode_user_var(event: Buffer) -> LoggedVariable:
-    """Raises EventError: another type, a part runs over the end, or a value that does not fit its type. Source: MariaDB
-    12.3, log_event.cc, User_var_log_event."""
+    """Raises EventError: another type or value, or it ends early. Source: MariaDB 12.3, log_event.cc,
+    User_var_log_event."""
     _, body = decode_body(event, EventType.USER_VAR)
     if len(body) < NAME_SIZE.size:
         raise EventError(f"USER_VAR with a body of {len(body)} bytes")

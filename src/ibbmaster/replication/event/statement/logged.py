@@ -1,6 +1,4 @@
-"""The statement of an event, with the settings of its session that it depends on, and LOAD DATA. Layout:
-protocol/event/others.md.
-"""
+"""Statements of events, with the session's settings they depend on, and LOAD DATA. Layout: protocol/event/others.md."""
 
 import struct
 from dataclasses import dataclass
@@ -8,17 +6,8 @@ from typing import NamedTuple, Unpack
 
 from ibbmaster.errors import EventError
 from ibbmaster.storage.codec.buffer import Buffer
+from .. import query as queries
 from ..header import EVENT_HEADER_SIZE, HeaderFields, decode_event_header, encode_event
-from ..query import (
-    FIXED,
-    STATUS_ALTER_FLAGS,
-    STATUS_COLLATIONS,
-    STATUS_TIME_ZONE,
-    Query,
-    decode_query,
-    encode_query,
-    status_variables,
-)
 from ..rows.charset import CODECS, charset_of
 from ..types import EventType
 
@@ -40,7 +29,7 @@ class LoadData:
     """`start` and `end`: the bytes of its text from LOCAL or INFILE up to INTO, which a replica replaces with a file of
     its own. `duplicates`: 1 skips new rows with a known key, 2 replaces the old ones."""
 
-    query: Query
+    query: queries.Query
     number: int
     start: int
     end: int
@@ -50,11 +39,11 @@ class LoadData:
 def decode_load_data(event: bytes) -> LoadData:
     """An EXECUTE_LOAD_QUERY event without checksum. Raises EventError: a part runs over the end, or the name of the
     file lies outside the text. Source: MariaDB 12.3, log_event.cc, Execute_load_query_log_event."""
-    fixed_end = EVENT_HEADER_SIZE + FIXED.size
+    fixed_end = EVENT_HEADER_SIZE + queries.FIXED.size
     if len(event) < fixed_end + FILE.size:
         raise EventError(f"EXECUTE_LOAD_QUERY of {len(event)} bytes, expected at least {fixed_end + FILE.size}")
     body = event[EVENT_HEADER_SIZE:fixed_end] + event[fixed_end + FILE.size :]
-    query = decode_query(encode_event(event_type=EventType.QUERY, body=body, server_id=0))
+    query = queries.decode_query(encode_event(event_type=EventType.QUERY, body=body, server_id=0))
     number, start, end, duplicates = FILE.unpack_from(event, fixed_end)
     if not start <= end <= len(query.text):
         raise EventError(f"LOAD DATA of {len(query.text)} bytes that names its file in bytes {start} to {end}")
@@ -62,10 +51,12 @@ def decode_load_data(event: bytes) -> LoadData:
 
 
 def encode_load_data(value: LoadData, **header: Unpack[HeaderFields]) -> bytes:
-    body = encode_query(value.query, server_id=0)[EVENT_HEADER_SIZE:]
+    body = queries.encode_query(value.query, server_id=0)[EVENT_HEADER_SIZE:]
     file = FILE.pack(value.number, value.start, value.end, value.duplicates)
     return encode_event(
-        event_type=EventType.EXECUTE_LOAD_QUERY, body=body[: FIXED.size] + file + body[FIXED.size :], **header
+        event_type=EventType.EXECUTE_LOAD_QUERY,
+        body=body[: queries.FIXED.size] + file + body[queries.FIXED.size :],
+        **header,
     )
 
 
@@ -99,14 +90,13 @@ class LoggedStatement(NamedTuple):
 
 
 def decode_statement(event: Buffer) -> LoggedStatement:
-    """Of a whole QUERY, QUERY_COMPRESSED or EXECUTE_LOAD_QUERY event without checksum. Raises EventError: another
-    type, or a part runs over the end. Source: MariaDB 12.3, log_event.cc, Query_log_event and
-    Execute_load_query_log_event."""
+    """Of a whole QUERY, QUERY_COMPRESSED or EXECUTE_LOAD_QUERY event without checksum. Raises EventError: another type,
+    or a part runs over the end. Source: MariaDB 12.3, log_event.cc, Query_log_event."""
     header = decode_event_header(event)
     is_load = header.event_type == EventType.EXECUTE_LOAD_QUERY
-    query = decode_load_data(bytes(event)).query if is_load else decode_query(event)
-    variables = dict(status_variables(query.status))
-    flags = variables.get(STATUS_ALTER_FLAGS, b"\0")[0]
+    query = decode_load_data(bytes(event)).query if is_load else queries.decode_query(event)
+    variables = dict(queries.status_variables(query.status))
+    flags = variables.get(queries.STATUS_ALTER_FLAGS, b"\0")[0]
     charsets = variables.get(STATUS_CHARSET)
     client, connection, server = struct.unpack_from("<HHH", charsets) if charsets else (None, None, None)
     return LoggedStatement(
@@ -116,13 +106,13 @@ def decode_statement(event: Buffer) -> LoggedStatement:
         sql_mode=int.from_bytes(variables.get(STATUS_SQL_MODE, b""), "little"),
         has_effect=not flags & (START_ALTER | ROLLBACK_ALTER),
         server_collation=server,
-        collations=tuple(struct.iter_unpack("<HH", variables.get(STATUS_COLLATIONS, b"\0")[1:])),
+        collations=tuple(struct.iter_unpack("<HH", variables.get(queries.STATUS_COLLATIONS, b"\0")[1:])),
         flags=int.from_bytes(variables[STATUS_FLAGS], "little") if STATUS_FLAGS in variables else None,
         microseconds=int.from_bytes(variables.get(STATUS_MICROSECONDS, b""), "little"),
         error_code=query.error_code,
         client_collation=client,
         connection_collation=connection,
-        time_zone=variables.get(STATUS_TIME_ZONE, b"")[1:].decode("utf-8", "replace"),
+        time_zone=variables.get(queries.STATUS_TIME_ZONE, b"")[1:].decode("utf-8", "replace"),
     )
 
 
