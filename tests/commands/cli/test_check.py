@@ -31,7 +31,7 @@ def test_what_is_wrong_is_named_and_the_rest_is_told_all_the_same(run, tmp_path,
     monkeypatch.setattr(check, "FREE_MIN", 2.0)
     code, out, _ = run("check", log, "--json")
     told = {line["name"]: line for line in json.loads(out)["checks"]}
-    assert (code, json.loads(out)["ok"]) == (1, False)
+    assert (code, json.loads(out)["is_ok"]) == (1, False)
     assert {"last file", "free space"} <= {name for name, line in told.items() if not line["is_ok"]}
     assert told["writer"]["is_ok"]
     assert f"{last.name} page 1 " in told["last file"]["text"]

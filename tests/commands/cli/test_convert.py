@@ -61,7 +61,7 @@ def test_a_part_under_another_name_and_version(run, tmp_path):
     assert (code, report["files"], report["server_version"]) == (0, ["mysql-bin.000001"], "10.11.7-MariaDB-x")
     assert report["gtid_position"] == "1-1-1,2-2-8"
     facts = json.loads(run("info", tmp_path / "out", "--json")[1])
-    assert (facts["checksums"], facts["position"]) == ("none", "1-1-1,2-2-8")
+    assert (facts["checksums"], facts["gtid_position"]) == ("none", "1-1-1,2-2-8")
     expected = ["mysql-bin.000001", "mysql-bin.index", "mysql-bin.state"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == expected
 
@@ -151,12 +151,12 @@ def test_the_report_of_an_import_is_one_line_of_json(tmp_path, capsys):
     import_to(tmp_path, *files, "--json")
     [line] = capsys.readouterr().out.splitlines()
     report = json.loads(line)
-    assert report["classic_files"] == ["binlog.000001", "binlog.000002", "binlog.000003"]
-    assert report["ibb_files"] == ["binlog-000000.ibb"]
-    assert report["event_groups"] == 85
-    assert report["skipped_event_groups"] == 0
+    assert report["source_files"] == ["binlog.000001", "binlog.000002", "binlog.000003"]
+    assert report["files"] == ["binlog-000000.ibb"]
+    assert report["groups"] == 85
+    assert report["skipped_groups"] == 0
     assert report["server_restarts"] == 0
-    assert report["notices"] == []
+    assert report["notes"] == []
     assert report["read_bytes"] == sum(path.stat().st_size for path in files)
     assert GtidState.parse(report["gtid_state"]).position() == GtidState.parse(report["gtid_position"]).position()
 

@@ -42,7 +42,7 @@ def test_it_ends_with_what_the_primary_has_logged_and_goes_on_later(primary, tmp
     )
     again = follow(source, "--to", tmp_path / "log", "--until-end", "--json", IBBMASTER_SOURCE_PASSWORD="x")
     assert [json.loads(line) for line in again.stdout.splitlines()] == [
-        {"event": event, "directory": f"{tmp_path}/log", "transactions": 0, "gtid_state": "0-1-1"}
+        {"event": event, "path": f"{tmp_path}/log", "groups": 0, "gtid_state": "0-1-1"}
         for event in ("following", "ended")
     ]
 

@@ -27,7 +27,7 @@ def test_a_part_of_a_log(run):
     facts = json.loads(out)
     assert (code, err) == (0, "")
     assert (facts["groups"], facts["first"]["gtid"], facts["last"]["gtid"]) == (10, "0-1-21", "0-1-30")
-    assert (facts["position"], facts["state"]) == ("0-1-30", "0-1-30")
+    assert (facts["gtid_position"], facts["gtid_state"]) == ("0-1-30", "0-1-30")
     code, out, _ = run("info", FIXTURES / "ibb/xa-and-ddl", "--only", "shop.parent", "--kinds", "rows", "--json")
     assert [table["table"] for table in json.loads(out)["tables"] if table["insert"]["count"]] == ["shop.parent"]
 

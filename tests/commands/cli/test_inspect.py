@@ -10,16 +10,16 @@ CLASSIC = IBB.parent / "classic"
 def test_inspect_shows_header_and_totals(run):
     code, out, _ = run("inspect", IBB / "xa-and-ddl" / "binlog-000000.ibb")
     assert code == 0
-    assert out.splitlines()[0].startswith("page 0  file_no 0  size_pages 4  start_lsn 0")
-    assert "COMMIT records 93" in out
-    assert "first GTID 0-1-1  last GTID 0-1-93" in out
+    assert out.splitlines()[0].startswith("page 0  file no 0  size pages 4  start lsn 0")
+    assert "commit records 93" in out
+    assert "first gtid 0-1-1  last gtid 0-1-93" in out
 
 
 def test_inspect_shows_the_chunks_of_a_page_as_json(run):
     _, out, _ = run("inspect", IBB / "large-groups" / "binlog-000002.ibb", "--page", 1, "--json")
     first, second, third = map(json.loads, out.splitlines())
-    assert (first["gtid state"], first["state"]) == ("record", "[0-1-27]")
-    assert (second["oob data"], third["node"]) == ("record ends", 3)
+    assert (first["record"], first["gtid_state"]) == ("gtid state", "0-1-27")
+    assert (second["record"], second["part"], third["node"]) == ("oob data", "ends", 3)
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_inspect_shows_head_and_totals_of_a_traditional_file(run, name):
     head, totals, gtids = map(json.loads, out.splitlines())
     assert (code, head["name"], head["server_version"]) == (0, file["name"], expected["server"])
     assert sum(totals.values()) == file["events"]
-    assert set(gtids) == {"first GTID", "last GTID"}
+    assert set(gtids) == {"first_gtid", "last_gtid"}
 
 
 def test_inspect_lists_events_of_a_traditional_file_from_an_offset_on(run):
     path = CLASSIC / "10.11/domains/binlog.000006"
     code, out, _ = run("inspect", path, "--offset", 643)
     assert code == 0
-    assert out.splitlines()[0] == "offset 643  type Gtid  server 2  end 685  info BEGIN GTID 2-2-25"
+    assert out.splitlines()[0] == "offset 643  type Gtid  server id 2  end 685  info BEGIN GTID 2-2-25"
     whole = [json.loads(line) for line in run("inspect", path, "--offset", 4, "--json")[1].splitlines()]
     assert [line["offset"] for line in whole] == [4, *(line["end"] for line in whole[:-1])]
 

@@ -63,7 +63,7 @@ def test_however_it_ends_what_it_has_can_be_served(end, tmp_path):
             told, _ = process.communicate(timeout=120)
     if end != "SIGKILL":
         assert process.returncode == 0
-        counts = {"event_groups": 3, "faults": 1, "connections": 2, "problem": None}
+        counts = {"groups": 3, "faults": 1, "connections": 2, "problem": None}
         assert json.loads(told) == {**counts, "scenario": str(tmp_path / "r" / "scenario.toml")}
     with read_scenario(tmp_path / "r" / "scenario.toml").serving() as again:
         assert [listen_in(again.port).data for _ in range(2)] == found

@@ -35,7 +35,7 @@ def test_a_dry_run_shows_the_last_transaction_and_the_next(run, log, tmp_path):
     code, said, problems = run(*asked, "--skip", "0-1-1", "--json")
     found = json.loads(said)
     assert (code, problems, (tmp_path / "new").exists()) == (0, "", False)
-    assert (found["from"], found["to"], found["transactions"], found["skipped"]) == ("", "0-1-1,1-1-1", 2, ["0-1-1"])
+    assert (found["from"], found["to"], found["groups"], found["skipped"]) == ("", "0-1-1,1-1-1", 2, ["0-1-1"])
     assert found["last"]["changes"] == ["INSERT INTO shop.t VALUES (1)", "DELETE FROM shop.u"]
     assert (found["next"]["gtid"], found["next"]["changes"]) == ("0-1-2", ["DROP DATABASE shop"])
     said = run(*asked)[1].splitlines()

@@ -33,7 +33,7 @@ def test_seek_looks_in_one_file_as_the_library_does(run):
 def test_seek_speaks_json(run):
     _, out, _ = run("seek", IBB / "types", "0-1-50", "--json")
     answer = json.loads(out)
-    assert (answer["file"], answer["page"], answer["state"]) == ("binlog-000000.ibb", 8, "0-1-49")
+    assert (answer["file"], answer["page"], answer["gtid_state"]) == ("binlog-000000.ibb", 8, "0-1-49")
     _, out, _ = run("seek", IBB / "types", "0-1-999", "--json")
     assert "0-1-999" in json.loads(out)["refused"]
 
@@ -48,7 +48,7 @@ def test_seek_finds_a_time_and_says_which_time_that_is(run):
 
     _, out, _ = run("seek", IBB / "domains", "--time", "2026-11-20 20:57:30Z", "--json")
     answer = json.loads(out)
-    assert (answer["gtid"], answer["position"]) == ("7-77-6", lines[-1].partition("[")[2][:-1])
+    assert (answer["gtid"], answer["gtid_position"]) == ("7-77-6", lines[-1].partition("[")[2][:-1])
 
 
 def test_who_gives_a_day_for_a_position_is_shown_the_flag(run):

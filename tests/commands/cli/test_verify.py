@@ -52,7 +52,7 @@ def test_traditional_files_are_verified_and_sought_in_too(run, tmp_path):
     code, out, _ = run("seek", classic, "")
     assert (code, out) == (0, "position []\nstart at binlog.000001 offset 4, state []\n")
     answer = json.loads(run("seek", classic, "", "--json")[1])
-    assert answer == {"position": "", "file": "binlog.000001", "state": "", "offset": 4}
+    assert answer == {"gtid_position": "", "file": "binlog.000001", "gtid_state": "", "file_offset": 4}
     shutil.copytree(classic, tmp_path, dirs_exist_ok=True)
     flip(tmp_path / "binlog.000002", 2000)
     code, out, _ = run("verify", tmp_path)

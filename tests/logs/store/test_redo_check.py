@@ -25,13 +25,13 @@ def test_verify_tells_what_a_killed_store_has_in_its_redo_log(tmp_path, capsys):
     assert "`ibbmaster recover DIR` brings them there" in out
     assert main(["verify", str(tmp_path), "--json"]) == 0
     redo = json.loads(capsys.readouterr().out)["redo_log"]
-    assert (redo["event_groups"], redo["gtid_state"], redo["applies"]) == (155, "0-1-155", True)
+    assert (redo["groups"], redo["gtid_state"], redo["applies"]) == (155, "0-1-155", True)
     assert redo["bytes"] == redo["end_lsn"] - redo["first_lsn"] > 155 * 100
     assert bytes_at(tmp_path) == before
     assert main(["recover", str(tmp_path)]) == 0
     assert main(["verify", str(tmp_path), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (answer["groups"], answer["redo_log"]["event_groups"]) == (155, 0)
+    assert (answer["groups"], answer["redo_log"]["groups"]) == (155, 0)
 
 
 def test_verify_tells_that_a_redo_log_does_not_apply_and_what_to_do(tmp_path, capsys):

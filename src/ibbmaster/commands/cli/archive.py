@@ -38,7 +38,7 @@ def _archive(args: argparse.Namespace, directory: Path) -> int:
         load_for_work(log.stored_bytes)
         archiver = archiver_of(log.engine, args.to, written=log.stored.server_version)
         archiver.run(until_end=True)
-    facts = {"to": str(args.to), "transactions": archiver.groups, "gtid_state": str(archiver.end)}
+    facts = {"url": str(args.to), "groups": archiver.groups, "gtid_state": str(archiver.end)}
     text = f"{archiver.groups} transactions archived; {args.to} ends at {archiver.end.position() or 'nothing'}"
     report(args, facts, text)
     return 0
@@ -47,14 +47,14 @@ def _archive(args: argparse.Namespace, directory: Path) -> int:
 def _list(args: argparse.Namespace, objects: WholeObjects) -> int:
     found = summary(objects)
     times = {name: value for name, value in found._asdict().items() if name.endswith("_time")}
-    texts = {name: "never" if value is None else time_text(value) for name, value in times.items()}
+    shown = {name: None if value is None else time_text(value) for name, value in times.items()}
     report(
         args,
-        {"url": objects.url, **found._asdict()},
+        {"url": objects.url, **found._asdict(), **shown},
         f"{objects.url}: {found.segments} segments with {found.groups} transactions, {found.bytes} bytes",
         f"from [{found.before}] to [{found.after}]",
-        f"first transaction of {texts['first_time']}, last of {texts['last_time']}",
-        f"last recoverable time {texts['last_recoverable_time']}",
+        f"first transaction of {shown['first_time'] or 'never'}, last of {shown['last_time'] or 'never'}",
+        f"last recoverable time {shown['last_recoverable_time'] or 'never'}",
     )
     return 0
 
@@ -69,7 +69,7 @@ def _verify(args: argparse.Namespace, objects: WholeObjects) -> int:
         if not args.json:
             print(fault, flush=True)
     verdict = f"{len(found)} fault{'s' * (len(found) != 1)}" if found else "no faults"
-    facts = {"url": objects.url, "segments": totals.files, "transactions": totals.groups}
+    facts = {"url": objects.url, "segments": totals.files, "groups": totals.groups}
     text = f"{totals.files} segments, {totals.groups} transactions: {verdict}"
     report(args, {**facts, "faults": found, "notes": notes}, text)
     return 1 if found else 0

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     primary = running_primary(args.what, args)
     findings = list(_of_log(args.what) if primary is None else _of_primary(primary))
     is_ok = all(finding.is_ok for finding in findings)
-    report(args, {"ok": is_ok, "checks": [finding._asdict() for finding in findings]}, *map(str, findings))
+    report(args, {"is_ok": is_ok, "checks": [finding._asdict() for finding in findings]}, *map(str, findings))
     return 0 if is_ok else 1
 
 

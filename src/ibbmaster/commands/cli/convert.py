@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         "format": to,
         "server_version": profile.server_version if to == TRADITIONAL else None,
         "files": list(made.files),
-        "event_groups": made.group_count,
+        "groups": made.group_count,
         "event_bytes": made.event_bytes,
         "server_restarts": made.restart_count,
         "gtid_position": position,
@@ -160,15 +160,15 @@ def _lines(made: ImportReport, directory: Path) -> Iterator[str]:
 
 def _as_json(made: ImportReport) -> dict[str, object]:
     return {
-        "classic_files": list(made.source_files),
-        "ibb_files": list(made.ibb_files),
-        "event_groups": made.group_count,
-        "skipped_event_groups": made.skipped_count,
+        "source_files": list(made.source_files),
+        "files": list(made.ibb_files),
+        "groups": made.group_count,
+        "skipped_groups": made.skipped_count,
         "event_bytes": made.event_bytes,
         "read_bytes": made.read_bytes,
-        "out_of_order_event_groups": made.out_of_order_count,
+        "out_of_order_groups": made.out_of_order_count,
         "server_restarts": made.restart_count,
         "gtid_position": str(made.gtid_state.position()),
         "gtid_state": str(made.gtid_state),
-        "notices": list(made.notices),
+        "notes": list(made.notices),
     }

@@ -68,7 +68,7 @@ def _read_again(args: argparse.Namespace) -> None:
 def _tell(args: argparse.Namespace, followed: Followed, what: str) -> None:
     status, state = followed.status, followed.state
     if args.json:
-        said: dict[str, Any] = {"event": what, "directory": str(args.to), "transactions": status.groups}
+        said: dict[str, Any] = {"event": what, "path": str(args.to), "groups": status.groups}
         print(json.dumps({**said, "gtid_state": str(state)}), flush=True)
     elif what == "following":
         print(f"following {followed.hosts} into {args.to} after {state.position() or 'nothing'}", flush=True)

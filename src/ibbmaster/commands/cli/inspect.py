@@ -48,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         lines = _events(args.file, args.offset) if args.offset is not None else _traditional(args.file)
     for line in lines:
-        print(json.dumps(line) if args.json else printable("  ".join(f"{key} {value}" for key, value in line.items())))
+        shown = "  ".join(f"{key.replace('_', ' ')} {value}" for key, value in line.items())
+        print(json.dumps(line) if args.json else printable(shown))
     return 0
 
 
@@ -65,9 +66,9 @@ def _traditional(path: Path) -> Iterator[dict[str, Any]]:
                     counts[name] = counts.get(name, 0) + 1
                 if group.gtid is not None:
                     gtids = [*gtids[:1], group.gtid]
-        yield {f"{name} events": count for name, count in sorted(counts.items())}
+        yield {f"{name.lower()}_events": count for name, count in sorted(counts.items())}
         if gtids:
-            yield {"first GTID": str(gtids[0]), "last GTID": str(gtids[-1])}
+            yield {"first_gtid": str(gtids[0]), "last_gtid": str(gtids[-1])}
         if engine.unfinished is not None:
             yield {"note": engine.unfinished}
 
@@ -86,7 +87,7 @@ def _events(path: Path, offset: int) -> Iterator[dict[str, Any]]:
             yield {
                 "offset": row.position,
                 "type": row.event_type,
-                "server": row.server_id,
+                "server_id": row.server_id,
                 "end": row.end_position,
                 "info": row.info,
             }
@@ -109,9 +110,10 @@ def _file(disk: Any, file_no: int) -> Iterator[dict[str, Any]]:
                 if gtid is not None:
                     first_gtid, last_gtid = first_gtid or gtid, gtid
         page_no += 1
-    yield {"pages": page_no, "with data": used, **{f"{name} records": count for name, count in sorted(counts.items())}}
+    records = {f"{name.lower()}_records": count for name, count in sorted(counts.items())}
+    yield {"pages": page_no, "pages_with_data": used, **records}
     if first_gtid is not None:
-        yield {"first GTID": str(first_gtid), "last GTID": str(last_gtid)}
+        yield {"first_gtid": str(first_gtid), "last_gtid": str(last_gtid)}
 
 
 def _page(disk: Any, file_no: int, page_no: int) -> Iterator[dict[str, Any]]:
@@ -142,16 +144,16 @@ def _read_page(disk: Any, file_no: int, page_no: int) -> bytes | None:
 
 def _described(chunk: Chunk) -> dict[str, Any]:
     name = RecordType(chunk.record_type).name.lower().replace("_", " ")
-    parts = {(True, True): "record", (True, False): "record begins", (False, False): "record goes on"}
-    line: dict[str, Any] = {name: parts.get((chunk.is_first, chunk.is_last), "record ends")}
+    parts = {(True, True): "whole", (True, False): "begins", (False, False): "goes on"}
+    line: dict[str, Any] = {"record": name, "part": parts.get((chunk.is_first, chunk.is_last), "ends")}
     nowhere = LogPosition.on_page(0, 0)
     try:
         if chunk.is_first and chunk.record_type == RecordType.GTID_STATE and chunk.is_last:
-            line["state"] = f"[{','.join(map(str, decode_gtid_state(chunk.data, nowhere).gtids))}]"
+            line["gtid_state"] = ",".join(map(str, decode_gtid_state(chunk.data, nowhere).gtids))
         elif chunk.is_first and chunk.record_type == RecordType.OOB_DATA:
             line["node"] = decode_oob_node(chunk.data, nowhere)[0].node_index
         elif (gtid := _gtid(chunk)) is not None:
-            line["GTID"] = str(gtid)
+            line["gtid"] = str(gtid)
     except FormatError:
         line["header"] = "cut here, or unreadable"
     line["bytes"] = len(chunk.data)

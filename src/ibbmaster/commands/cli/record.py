@@ -82,7 +82,7 @@ def _announce(args: argparse.Namespace, host: str, port: int) -> None:
 
 def _report(args: argparse.Namespace, recording: Recording) -> None:
     counts = {
-        "event_groups": recording.group_count,
+        "groups": recording.group_count,
         "faults": recording.fault_count,
         "connections": recording.connection_count,
     }

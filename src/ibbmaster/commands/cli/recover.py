@@ -39,15 +39,15 @@ def salvage(args: argparse.Namespace) -> int:
         made = salvage_log(RealDisk(args.directory), RealDisk(staging), conflicts)
     state, lost = str(made.gtid_state), made.losses
     counts = {
-        "event_groups": (made.group_count, f"event groups written to {new}, GTID state [{state}]"),
-        "prepared": (made.prepared_count, "prepared transactions wait there for their end"),
+        "groups": (made.group_count, f"event groups written to {new}, GTID state [{state}]"),
+        "prepared_count": (made.prepared_count, "prepared transactions wait there for their end"),
         "duplicates": (made.duplicates, "groups were there twice, and were written once"),
         "conflicts": (made.conflict_count, f"groups are in {new / 'conflicts'}: others have as new a GTID"),
     }
     report(
         args,
         {name: count for name, (count, _) in counts.items()} | {"gtid_state": state, "lost": [*map(_as_json, lost)]},
-        *(f"{count} {text}" for name, (count, text) in counts.items() if count or name == "event_groups"),
+        *(f"{count} {text}" for name, (count, text) in counts.items() if count or name == "groups"),
         *([f"lost: {loss}" for loss in lost] or ["nothing is lost"]),
     )
     return 1 if lost else 0

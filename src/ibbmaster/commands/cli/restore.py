@@ -123,13 +123,13 @@ def _report(args: argparse.Namespace, log: ibbmaster.Log, plan: RestorePlan, sec
         print(f"ibbmaster: {note}", file=sys.stderr)
     target = plan.target if args.datadir is None else str(args.datadir)
     facts: dict[str, Any] = {"target": target, "from": str(plan.start), "from_by": plan.source, "to": str(plan.end)}
-    facts |= {"skipped": [*map(str, plan.skipped)], "transactions": plan.done(plan.end), "seconds": round(seconds, 3)}
+    facts |= {"skipped": [*map(str, plan.skipped)], "groups": plan.done(plan.end), "seconds": round(seconds, 3)}
     lines = [f"{target} was at [{plan.start}] ({plan.source}), and is at [{plan.end}] after {seconds:.1f} s"]
     if args.dry_run:
         facts |= _preview(log, plan)
         lines = [
             f"{target} is at [{plan.start}] ({plan.source}), and would be at [{plan.end}]",
-            f"{facts['transactions']} transactions, {size_text(facts['bytes'])}: some {facts['seconds']} s",
+            f"{facts['groups']} transactions, {size_text(facts['bytes'])}: some {facts['seconds']} s",
             *(f"{name}: {_shown(facts[name])}" for name in ("last", "next")),
         ]
     if plan.skipped:
@@ -142,7 +142,7 @@ def _report(args: argparse.Namespace, log: ibbmaster.Log, plan: RestorePlan, sec
 
 def _preview(log: ibbmaster.Log, plan: RestorePlan) -> dict[str, Any]:
     following = next(log.groups(after=plan.end), None)
-    found: dict[str, Any] = {"transactions": 0, "bytes": 0, "seconds": 0, "last": None}
+    found: dict[str, Any] = {"groups": 0, "bytes": 0, "seconds": 0, "last": None}
     found["next"] = None if following is None else _group(log, following.gtid)
     if plan.start != plan.end:
         part = log.through(after=str(plan.start) or None, until=str(plan.end))
@@ -150,7 +150,7 @@ def _preview(log: ibbmaster.Log, plan: RestorePlan) -> dict[str, Any]:
         assert sums.last is not None
         seconds = round(max(sums.groups / GROUPS_A_SECOND, sums.size / BYTES_A_SECOND))
         found |= {
-            "transactions": sums.groups,
+            "groups": sums.groups,
             "bytes": sums.size,
             "seconds": seconds,
             "last": _group(log, sums.last[0]),

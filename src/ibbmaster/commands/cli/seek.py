@@ -52,19 +52,19 @@ def _time_as_json(start: TimeStart) -> dict[str, Any]:
         "gtid": None if start.group is None else str(start.group),
         "gtid_time": start.group_time,
         "file": start.file_name,
-        "offset": start.found.position.offset,
-        "position": str(start.position),
+        "file_offset": start.found.position.offset,
+        "gtid_position": str(start.position),
         "places_read": len(start.found.steps),
         "notes": list(start.notes),
     }
 
 
 def seek_facts(found: Start) -> dict[str, Any]:
-    answer: dict[str, Any] = {"position": str(found.position)}
+    answer: dict[str, Any] = {"gtid_position": str(found.position)}
     if found.place is None:
         return answer | {"refused": found.refusal, "explanation": found.reason}
-    answer |= {"file": found.file_name, "state": str(found.state)}
+    answer |= {"file": found.file_name, "gtid_state": str(found.state)}
     if found.plan is None:
-        return answer | {"offset": found.place.offset}
+        return answer | {"file_offset": found.place.offset}
     steps = [str(step) for step in found.plan.steps]
     return answer | {"page": found.place.page_no, "page_reads": found.plan.page_reads, "steps": steps}

@@ -26,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
     verdict = f"{len(faults)} fault{'s' * (len(faults) != 1)}" if faults else "no faults"
     verdict += f", {len(notes)} note{'s' * (len(notes) != 1)}" if notes else ""
     counts = {name: getattr(totals, name) for name in ("files", "pages", "groups", "oob_records")}
-    facts = {"directory": str(args.directory), "redo_log": None if redo is None else redo.as_json(), **counts}
+    facts = {"path": str(args.directory), "redo_log": None if redo is None else redo.as_json(), **counts}
     of_redo = [redo.line()] if redo is not None and redo.problem is None else []
     report(args, {**facts, "faults": faults, "notes": notes}, *of_redo, f"{totals}: {verdict}")
     return 1 if faults else 0

@@ -1,4 +1,4 @@
-"""The answer of `ibbmaster info` as numbers and texts. The fields: docs/info.md."""
+"""The answer of `ibbmaster info` as numbers and texts. The fields: docs/json.md."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -46,8 +46,8 @@ def log_info(
         "format": stored.format_name,
         "files": files,
         "redo_log": None if redo is None else redo.as_json() | {"in_use": redo.is_in_use, "text": redo.line()},
-        "position": str(state.position()),
-        "state": str(state),
+        "gtid_position": str(state.position()),
+        "gtid_state": str(state),
         "checksums": " and ".join(sorted({str(facts["checksums"]) for facts in files if "checksums" in facts})),
         **statistics_facts(statistics),
     }
@@ -144,7 +144,7 @@ def _domain_facts(domain_id: int, found: DomainSum) -> Facts:
         "gaps": [{"after": str(gap.after), "before": str(gap.before), "missing": gap.missing} for gap in found.gaps],
         "steps_back": found.steps_back,
         "servers": [
-            {"server": server, "groups": pair.groups, "bytes": pair.size, "first": pair.first, "last": pair.last}
+            {"server_id": server, "groups": pair.groups, "bytes": pair.size, "first": pair.first, "last": pair.last}
             for server, pair in sorted(found.pairs.items())
         ],
     }
@@ -170,6 +170,6 @@ def _group_facts(group: GroupSum) -> Facts:
         "events": group.events,
         "time": time_text(group.timestamp),
         "file_no": group.start.file_no,
-        "offset": group.start.offset,
+        "file_offset": group.start.offset,
         "tables": list(group.tables),
     }

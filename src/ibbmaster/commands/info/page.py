@@ -50,7 +50,7 @@ def _head(facts: dict[str, Any]) -> Iterator[str]:
         ("checksums", facts["checksums"]),
         ("event groups", f"{facts['groups']:,}"),
         ("events", f"{facts['events']:,}, {size_text(facts['bytes'])}"),
-        ("GTID position", facts["position"] or "nothing is logged"),
+        ("GTID position", facts["gtid_position"] or "nothing is logged"),
     ]
     if first is not None:
         rows += [("first", f"{first['time']}  {first['gtid']}"), ("last", f"{last['time']}  {last['gtid']}")]
@@ -122,20 +122,20 @@ def _marks(seek: dict[str, Any] | None) -> dict[str, str]:
 def _seek(seek: dict[str, Any] | None) -> Iterator[str]:
     if seek is None:
         return
-    yield f"<h2>Where a replica at [{_text(seek['position'])}] begins</h2>"
+    yield f"<h2>Where a replica at [{_text(seek['gtid_position'])}] begins</h2>"
     if "refused" in seek:
         yield f"<p class=bad>refused: {_text(seek['refused'])}: {_text(seek['explanation'])}</p>"
         return
     yield "<ol>" + "".join(f"<li>{_text(step)}</li>" for step in seek.get("steps", ())) + "</ol>"
-    place = f"page {seek['page']}" if "page" in seek else f"offset {seek['offset']}"
+    place = f"page {seek['page']}" if "page" in seek else f"offset {seek['file_offset']}"
     reads = f"; {seek['page_reads']} pages read" if "page_reads" in seek else ""
-    yield f"<p>start at <b>{_text(seek['file'])}</b> {place}, state [{_text(seek['state'])}]{reads}</p>"
+    yield f"<p>start at <b>{_text(seek['file'])}</b> {place}, state [{_text(seek['gtid_state'])}]{reads}</p>"
 
 
 def _domains(domains: Sequence[dict[str, Any]]) -> Iterator[str]:
     rows = []
     for one in domains:
-        servers = ", ".join(str(server["server"]) for server in one["servers"])
+        servers = ", ".join(str(server["server_id"]) for server in one["servers"])
         notes = [
             f"{gap['missing']:,} missing between {gap['after']} and {gap['before']}" for gap in one["gaps"][:GAPS_SHOWN]
         ]

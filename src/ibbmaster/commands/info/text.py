@@ -31,7 +31,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
     yield f"{facts['path']}: {facts['format']}, {files}, checksums: {facts['checksums']}"
     yield (
         f"{_counted(facts['groups'], 'event group')}, {_counted(facts['events'], 'event')}, "
-        f"{size_text(facts['bytes'])} of events; GTID position [{facts['position']}]"
+        f"{size_text(facts['bytes'])} of events; GTID position [{facts['gtid_position']}]"
     )
     yield from _times(facts)
     yield from _origin(facts)
@@ -81,7 +81,7 @@ def _files(facts: dict[str, Any]) -> Iterator[str]:
 def _domains(facts: dict[str, Any]) -> Iterator[str]:
     rows: list[tuple[Any, ...]] = [("domain", "groups", "bytes", "first", "last", "missing numbers", "servers")]
     for one in facts["domains"]:
-        servers = ", ".join(str(server["server"]) for server in one["servers"])
+        servers = ", ".join(str(server["server_id"]) for server in one["servers"])
         rows.append(
             (one["domain"], one["groups"], one["bytes"], one["first"], one["last"], one["missing"], _cut(servers))
         )

@@ -1,4 +1,4 @@
-"""A log as JSON, one change a line. The fields: docs/printing.md."""
+"""A log as JSON, one change a line. The fields: docs/json.md."""
 
 import base64
 import json

@@ -48,7 +48,7 @@ class RedoReport:
             "first_lsn": self.first_lsn,
             "end_lsn": self.end_lsn,
             "bytes": self.end_lsn - self.first_lsn,
-            "event_groups": self.group_count,
+            "groups": self.group_count,
             "gtid_state": None if self.gtid_state is None else str(self.gtid_state),
             "applies": None if self.is_in_use else self.problem is None,
             "problem": self.problem,
