@@ -25,6 +25,7 @@ import ibbmaster
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.logs.capture.client import PrimaryAddress, begin_dump, connected, dumped, receive, stream_of
 from ibbmaster.replication.event.gtid_event import decode_gtid
+from ibbmaster.replication.event.header import EventHeader
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.testkit.mariadb_programs import find_programs, installed_versions
 from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary, RealReplica, ServerTemplate
@@ -82,9 +83,8 @@ class _Writer(threading.Thread):
         with contextlib.closing(self._connection), self._connection.cursor() as cursor:
             while not self.is_over.wait(max(0.0, due - time.monotonic())):
                 due = max(due + self._period_s, time.monotonic() - 1)
-                note = f"{len(self.committed_at)} " + "x" * self._random.randrange(
-                    200
-                )  # what changes nothing has no GTID
+                filling = "x" * self._random.randrange(200)
+                note = f"{len(self.committed_at)} {filling}"  # another one each time: no change has no GTID
                 cursor.execute("REPLACE INTO soak.t VALUES (%s, %s)", (self._random.randrange(10_000), note))
                 self.committed_at.append(time.perf_counter())
 
@@ -107,7 +107,7 @@ class _Reader(threading.Thread):
         except Exception as error:
             self.problem = f"{self.name}: {error!r}"
 
-    def _read(self, events: Iterator[tuple]) -> None:
+    def _read(self, events: Iterator[tuple[EventHeader, bytes, object]]) -> None:
         for header, event, _ in events:
             now = time.perf_counter()
             if header.event_type == EventType.GTID:
@@ -128,11 +128,11 @@ def sample(pid: int, begun: float, readers: Sequence[_Reader], first: int) -> tu
     """How the process is now, and the number of the next transaction that nobody has looked at."""
     place = Path(f"/proc/{pid}")
     resident = int((place / "statm").read_text().split()[1]) * PAGE_KB / 1024
-    counts = [len(os.listdir(place / name)) for name in ("fd", "task")]
+    descriptors, threads = (len(os.listdir(place / name)) for name in ("fd", "task"))
     end = min(len(reader.arrived_at) for reader in readers)
     delays = sorted(delay for reader in readers for delay in reader.delays_ms(first, end)) or [0.0]
-    places = (delays[len(delays) // 2], delays[len(delays) * 99 // 100])
-    return Sample(time.monotonic() - begun, resident, *counts, *places), end
+    middle, late = delays[len(delays) // 2], delays[len(delays) * 99 // 100]
+    return Sample(time.monotonic() - begun, resident, descriptors, threads, middle, late), end
 
 
 @contextlib.contextmanager
