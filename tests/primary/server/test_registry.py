@@ -1,7 +1,16 @@
+import logging
+
 import pytest
 import trio
 
-from ibbmaster.primary.server.registry import GRACE_S, EndReason, Registry
+from ibbmaster.primary.server.registry import (
+    GRACE_S,
+    REFUSALS_PAUSE_MAX_S,
+    REFUSALS_REMEMBERED_MAX,
+    EndReason,
+    Refusals,
+    Registry,
+)
 
 
 @pytest.fixture
@@ -86,3 +95,26 @@ async def test_room_is_made_by_who_waits_longest_of_the_address_that_has_most(re
         assert {one for one in sessions if sessions[one].scope.cancel_called} | {"a"} == (gone := gone | {name})
     assert not registry.make_room()
     assert (registry.dropped, sessions["a"].scope.cancel_called) == (5, False)
+
+
+def test_of_refusals_that_are_alike_the_first_is_logged_and_then_how_many_there_were_in_growing_pauses():
+    now = 0.0
+    refusals = Refusals(lambda: now)
+    lines = {}
+    for second in range(86_400):
+        now = float(second)
+        level, text = refusals.level_of(("10.0.0.7", "0-1-9"))
+        if level == logging.WARNING:
+            lines[second] = text
+    assert list(lines)[:6] == [0, 60, 180, 420, 900, 1860]
+    assert list(lines.values())[:3] == ["", *(f" ({count} more like this since its last line)" for count in (59, 119))]
+    assert len(lines) < 86_400 / REFUSALS_PAUSE_MAX_S + 10
+    assert refusals.level_of(("10.0.0.7", "0-1-10")) == (logging.WARNING, "")
+
+
+def test_refusals_of_many_are_forgotten():
+    refusals = Refusals(lambda: 0.0)
+    for number in range(REFUSALS_REMEMBERED_MAX + 1):
+        assert refusals.level_of(number) == (logging.WARNING, "")
+    assert refusals.level_of(0) == (logging.WARNING, "")
+    assert refusals.level_of(REFUSALS_REMEMBERED_MAX) == (logging.DEBUG, "")

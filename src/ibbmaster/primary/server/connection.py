@@ -45,7 +45,8 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
         refused = error if isinstance(error, DumpError) else seeking_failed(error)
         session.reason = f"its dump was refused: {refused}"
         primary.registry.refusals[refused.kind] += 1
-        log.warning("%s (server id %d) refused: %s", client, command.server_id, refused)
+        level, others = primary.registry.alike.level_of((session.host, session.user, command.server_id, refused.text))
+        log.log(level, "%s (server id %d) refused: %s%s", client, command.server_id, refused, others)
         comes_back = isinstance(error, LogResetError)  # to be judged anew
         client.wire.close(Eof(status=client.dialog.status) if comes_back else refused.err)
         await client.flush()

@@ -93,7 +93,8 @@ async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> 
     if isinstance(login, LoginFailed):
         logins["wrong"] += 1
         session.reason = f"its login was refused: {login.reason}"
-        log.warning("%s: login refused: %s", client, login.reason)
+        level, others = client.primary.registry.alike.level_of((session.host, login.user, login.reason))
+        log.log(level, "%s: login refused: %s%s", client, login.reason, others)
         await trio.sleep(delay_s)
         await client.flush()
         return False

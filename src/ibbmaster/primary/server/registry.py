@@ -1,8 +1,11 @@
 """All connections: SHOW PROCESSLIST lists them, KILL ends them, and one server id has one dump."""
 
 import enum
-from collections import Counter
-from collections.abc import Iterator
+import logging
+import math
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,6 +18,8 @@ from ibbmaster.work import BreakReason, Work
 from .login_guard import address_key
 
 REFUSALS = ("purged", "diverged", "privilege", "damaged", "other")  # kinds of a `DumpError`
+REFUSALS_PAUSE_S, REFUSALS_PAUSE_MAX_S = 60.0, 3600.0  # between lines about those that are alike
+REFUSALS_REMEMBERED_MAX = 1000
 GRACE_S = 1.0  # for the last packet to a replica that does not read
 
 
@@ -86,6 +91,28 @@ class Session:
             self.waiting.cancel()
 
 
+class Refusals:
+    """Which refusals are logged: of those that are alike the first, then from time to time how many came meanwhile, as
+    a consumer may ask again each second. Bounded: it forgets what came longest ago. `clock` gives seconds that only
+    grow."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._alike: OrderedDict[Hashable, tuple[float, float, int]] = OrderedDict()  # next line, its pause, how many
+
+    def level_of(self, key: Hashable) -> tuple[int, str]:
+        """The level at which a refusal like others of that key is logged, and what its line ends with."""
+        now = self._clock()
+        due, pause_s, count = self._alike.pop(key, (-math.inf, REFUSALS_PAUSE_S, 0))
+        if now < due:
+            self._alike[key] = due, pause_s, count + 1
+            return logging.DEBUG, ""
+        self._alike[key] = now + pause_s, min(2 * pause_s, REFUSALS_PAUSE_MAX_S), 0
+        if len(self._alike) > REFUSALS_REMEMBERED_MAX:
+            self._alike.popitem(last=False)
+        return logging.WARNING, f" ({count} more like this since its last line)" if count else ""
+
+
 class Registry:
     def __init__(self) -> None:
         self._sessions: dict[int, Session] = {}
@@ -96,6 +123,7 @@ class Registry:
         self.dumps_begun = 0
         self.logins = Counter(dict.fromkeys(("ok", "wrong", "not_allowed", "turned_away", "too_many", "too_late"), 0))
         self.refusals = Counter(dict.fromkeys(REFUSALS, 0))
+        self.alike = Refusals()
         self.dumps_ended = Counter(dict.fromkeys(("ok", *REFUSALS), 0))
 
     def open(self, host: str, now: float, port: int = 0) -> Session:
