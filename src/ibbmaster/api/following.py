@@ -217,6 +217,10 @@ class Followed:
             raise self._problem
         return not self._thread.is_alive()
 
+    def read_again(self, primaries: Sequence[PrimaryAddress]) -> None:
+        """Use the passwords of these for the next connection."""
+        self._follower.read_again(primaries)
+
     def stop(self) -> None:
         """End after the groups that have come are stored. Leaves `log` open. Raises as `wait`."""
         self._follower.stop()

@@ -78,3 +78,32 @@ def test_a_log_of_another_history_is_refused_with_both(primary, tmp_path):
     done = follow(primary.dsn, "--to", tmp_path / "log", "--until-end")
     assert done.returncode == 2
     assert "domain 0 is at 0-1-1 there, and at 0-7-1 here. It is another history" in done.stderr
+
+
+def test_at_sighup_it_reads_the_password_of_its_primary_for_the_next_connection(tmp_path):
+    file = tmp_path / "password"
+    file.touch(mode=0o600)
+    file.write_text("x\n")
+    with ibbmaster.create(tmp_path / "primary") as log:
+        log.append("0-1-1", "CREATE DATABASE one")
+        with ibbmaster.serve(log, password="x", tls="off") as first:
+            source = f"mysql://repl@{first.host}:{first.port}"
+            command = [sys.executable, "-m", "ibbmaster", "follow", source, "--to", str(tmp_path / "log")]
+            command += ["--source-password-file", str(file)]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            assert process.stdout.readline().startswith("following ")
+            while f"following {first.host}" not in (line := process.stderr.readline()):
+                assert line
+            file.write_text("y\n")
+            process.send_signal(signal.SIGHUP)
+            while "SIGHUP: options were read again" not in (line := process.stderr.readline()):
+                assert line
+        log.append("0-1-2", "CREATE DATABASE two")
+        with ibbmaster.serve(log, password="y", tls="off", port=first.port):
+            with ibbmaster.open(tmp_path / "log") as followed:
+                while str(followed.state) != "0-1-2":
+                    assert process.poll() is None
+                    followed.engine.wait_for_growth(1.0)
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=600)
+    assert process.returncode == 0

@@ -50,3 +50,31 @@ def test_a_primary_says_when_it_is_ready_alive_and_ending(systemd):
         while heard[-1] != b"STOPPING=1":
             heard.append(systemd.recv(100))
         assert process.wait(60) == 0
+
+
+def test_what_has_not_ended_at_its_deadline_ends_then():
+    stuck = """
+import logging, threading
+from ibbmaster.commands.cli.service import ending_within
+logging.basicConfig()
+with ending_within(0.1) as beat:
+    beat(False)
+    beat(True)
+    beat(True)
+    threading.Event().wait()
+"""
+    done = subprocess.run([sys.executable, "-c", stuck], capture_output=True, text=True, timeout=600)
+    assert (done.returncode, "not ended 0.1 s after the signal" in done.stderr) == (1, True), done.stderr
+
+
+def test_what_ends_in_time_is_left_alone():
+    ended = "from ibbmaster.commands.cli.service import ending_within\nwith ending_within(3600) as beat: beat(True)"
+    assert subprocess.run([sys.executable, "-c", ended], timeout=600).returncode == 0
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "1e12"])
+@pytest.mark.parametrize("command", [("serve", DOMAINS), ("follow", "mysql://repl@h", "--to", "log")])
+def test_a_deadline_that_makes_no_sense_is_refused(run, command, text):
+    code, _, problem = run(*command, "--stop-within", text, "--check-config")
+    assert (code, problem.count("\n")) == (2, 1)
+    assert "--stop-within" in problem

@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: heard.append(number))
     with (
+        service.ending_within(args.stop_within) as beat,
         service.watching(args) as watched,
         follow_with(
             args.source, args.to, source_options(args), options, until_end=args.until_end, archive=args.archive
@@ -40,13 +41,13 @@ def run(args: argparse.Namespace) -> int:
         _tell(args, followed, "following")
         service.notify(service.READY)
         while not followed.wait(LOOK_S):
-            service.notify(service.ALIVE)
+            beat(False)
             signalled = heard.pop(0) if heard else None
             if signalled == signal.SIGHUP:
-                _read_again(args)
+                _read_again(args, followed)
             elif signalled is not None:
                 log.info("%s: following ends", signal.Signals(signalled).name)
-                service.notify(service.STOPPING)
+                beat(True)
                 followed.stop()
             elif sys.stderr.isatty():
                 status = followed.status
@@ -58,11 +59,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _read_again(args: argparse.Namespace) -> None:
+def _read_again(args: argparse.Namespace, followed: Followed) -> None:
     try:
-        service.read_again(args)
+        service.read_again(args, [followed])
     except ConfigurationError as error:
         log.warning("SIGHUP: options stay as they are: %s", error)
+    else:
+        log.info("SIGHUP: options were read again; the password of the primary holds for the next connection")
 
 
 def _tell(args: argparse.Namespace, followed: Followed, what: str) -> None:

@@ -22,6 +22,7 @@ from . import credentials, service
 from .log_lines import begin_log
 
 if TYPE_CHECKING:  # `follow`, which shares options with `serve`, starts in a third of the time without a server
+    from ibbmaster.api.following import Followed
     from ibbmaster.api.log import Log
     from ibbmaster.api.serving import CheckedOptions, RunningPrimary
     from ibbmaster.api.serving_options import ServingOptions
@@ -50,24 +51,28 @@ def run(args: argparse.Namespace) -> int:
     from ibbmaster.api.serving import StatusCall, run_primary
 
     options = read_options(args)
-    with service.watching(args) as watched, open_log(args, is_played=is_played) as opened:
+    following: list[Followed] = []
+    with (
+        service.ending_within(args.stop_within) as beat,
+        service.watching(args) as watched,
+        open_log(args, is_played=is_played, following=following) as opened,
+    ):
+        again = lambda: read_options(service.read_again(args, following))  # noqa: E731 - as a callback
 
         def begun(primary: RunningPrimary) -> None:
             if watched is not None:
                 watched.source = primary.figures
             announce(primary, as_json=args.json)
-            primary.figures.on_beat = lambda is_stopping: service.notify(
-                service.STOPPING if is_stopping else service.ALIVE
-            )
+            primary.figures.on_beat = beat
             service.notify(service.READY)
 
         if is_played:
             from .replay import play
 
-            trio.run(play, opened, options, args, begun, lambda: read_options(service.read_again(args)))
+            trio.run(play, opened, options, args, begun, again)
         else:
             serve = functools.partial(run_primary, opened, options, handle_signals=True, task_status=StatusCall(begun))
-            trio.run(functools.partial(serve, read_again=lambda: read_options(service.read_again(args))))
+            trio.run(functools.partial(serve, read_again=again))
     log.info("stopped")
     return 0
 
@@ -103,12 +108,15 @@ def _run_scenario(args: argparse.Namespace) -> int:
     return 0
 
 
-def open_log(args: argparse.Namespace, *, is_played: bool = False) -> AbstractContextManager[Log]:
-    """Only read unless the directory is to be owned, which excludes playing it. Raises BusyError: it is to be owned,
-    and another process writes there; ConfigurationError: options exclude each other, or cannot be used as given."""
+def open_log(
+    args: argparse.Namespace, *, is_played: bool = False, following: list[Followed] | None = None
+) -> AbstractContextManager[Log]:
+    """Only read unless the directory is to be owned, which excludes playing it. What follows a primary is added to
+    `following`. Raises BusyError: it is to be owned, and another process writes there; ConfigurationError: options
+    exclude each other, or cannot be used as given."""
     options = service.writing_options(args)
     if args.source is not None and not is_played and not args.read_only:
-        return _followed_log(args, options)
+        return _followed_log(args, options, [] if following is None else following)
     if not args.own and args.source is None and args.expire is None and args.max_total is None:
         opened = ibbmaster.open(args.directory)
         if args.archive is not None:
@@ -139,7 +147,7 @@ def _own_log(args: argparse.Namespace, options: WritingOptions) -> Iterator[Log]
 
 
 @contextlib.contextmanager
-def _followed_log(args: argparse.Namespace, options: WritingOptions) -> Iterator[Log]:
+def _followed_log(args: argparse.Namespace, options: WritingOptions, following: list[Followed]) -> Iterator[Log]:
     from ibbmaster.api.following import follow_with
 
     with follow_with(
@@ -150,6 +158,7 @@ def _followed_log(args: argparse.Namespace, options: WritingOptions) -> Iterator
         retries_refusals=True,
         archive=args.archive,
     ) as followed:
+        following.append(followed)
         yield followed.log
 
 

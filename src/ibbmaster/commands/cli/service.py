@@ -11,6 +11,8 @@ import logging
 import os
 import resource
 import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,7 @@ from . import credentials
 from .log_lines import begin_log
 
 if TYPE_CHECKING:
+    from ibbmaster.api.following import Followed
     from ibbmaster.primary.server.http import Watched
 
 log = logging.getLogger(__name__)
@@ -39,6 +42,8 @@ READY, ALIVE, STOPPING = "READY=1", "WATCHDOG=1", "STOPPING=1"
 def checked(args: argparse.Namespace) -> int:
     """Say that options can be used, also those of `follow`. Raises ConfigurationError: they cannot."""
     writing_options(args)
+    if not 0 < args.stop_within < threading.TIMEOUT_MAX:
+        raise ConfigurationError(f"--stop-within {args.stop_within:g}: expected a number of seconds above 0")
     if args.http is not None:
         parse_listen(args.http, "--http")
     if args.source is not None:
@@ -81,15 +86,17 @@ def allow_open_files(connections: int) -> None:
             )
 
 
-def read_again(args: argparse.Namespace) -> argparse.Namespace:
-    """Options as file, environment and files of accounts say them now; those that need a restart are logged. Raises
-    ConfigurationError: there is a mistake."""
+def read_again(args: argparse.Namespace, following: Iterable[Followed] = ()) -> argparse.Namespace:
+    """Options as file, environment and files of accounts say them now; those that need a restart are logged. What
+    follows takes the password of its primary for its next connection. Raises ConfigurationError: there is a mistake."""
     from .main import parse_arguments
 
     try:
         again = parse_arguments(args.given)
     except SystemExit:
         raise ConfigurationError("the command lacks what its configuration file had at the start") from None
+    for followed in following:
+        followed.read_again(primaries_of(args.source, credentials.source_options(again), server_id=1))
     begin_log(again.log_format, is_verbose=getattr(again, "verbose", False))
     allow_open_files(getattr(again, "max_connections", 0))
     fixed = [
@@ -108,6 +115,29 @@ def parse_listen(text: str, option: str = "--listen") -> tuple[str, int]:
     if not separator or not port.isascii() or not port.isdigit() or int(port) > 65535:
         raise ConfigurationError(f"{option} {text!r}: expected HOST:PORT, as in {DEFAULT_LISTEN}")
     return host.removeprefix("[").removesuffix("]") or "127.0.0.1", int(port)
+
+
+@contextlib.contextmanager
+def ending_within(seconds: float) -> Iterator[Callable[[bool], None]]:
+    """Gives what a command calls while it is alive, and once it is ending, which systemd hears. So long after the
+    first call with True the process ends, whatever is under way: nothing that is durable is lost."""
+
+    def end() -> None:
+        log.error("not ended %g s after the signal: it ends now; what was durable is safe", seconds)
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+
+    def beat(is_ending: bool) -> None:
+        notify(STOPPING if is_ending else ALIVE)
+        if is_ending and timer.ident is None:
+            timer.start()
+
+    try:
+        yield beat
+    finally:
+        timer.cancel()
 
 
 def notify(text: str) -> None:

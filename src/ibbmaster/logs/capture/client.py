@@ -66,7 +66,7 @@ class PrimaryAddress:
     host: str  # or the path of a socket
     port: int
     user: str
-    password: str = field(repr=False)
+    password: str = field(repr=False, compare=False)
     uses_tls: bool
     server_id: int
     verifies: bool = False  # with TLS: whether the certificate has to be of that host

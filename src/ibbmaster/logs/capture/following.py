@@ -145,6 +145,13 @@ class PrimaryFollower:
         self._sleep.set()
         self._wake()
 
+    def read_again(self, primaries: Sequence[PrimaryAddress]) -> None:
+        """Use the passwords of these from the next connection on."""
+        passwords = {(one.host, one.port): one.password for one in primaries}
+        self._primaries = [
+            replace(one, password=passwords.get((one.host, one.port), one.password)) for one in self._primaries
+        ]
+
     def _note(self, groups: int = 0, **changes: Any) -> None:
         with self._noting:  # both threads do
             self.status = replace(self.status, groups=self.status.groups + groups, **changes)
@@ -185,8 +192,8 @@ class PrimaryFollower:
                     log.warning("%s", text)
                 if self.status.groups > groups:
                     rounds = 0
-                    self._primaries.remove(primary)
-                    self._primaries.insert(0, primary)  # it is the first to be asked again
+                    found = self._primaries.pop(self._primaries.index(primary))
+                    self._primaries.insert(0, found)  # it is the first to be asked again
                     break
             else:
                 is_hopeless = refusals == len(self._primaries) or not self.status.connections
