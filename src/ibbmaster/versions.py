@@ -20,6 +20,7 @@ class Difference(enum.Enum):
         110_000,
         "the greeting has `5.5.5-` before the version, for clients that know no larger major number",
     )
+    SUPER_ADMINISTRATES = 100_000, 110_000, "SUPER includes BINLOG ADMIN and REPLICATION MASTER ADMIN"
     STREAMS_AS_OLD = 100_000, 110_000, "traditional files are served as 10.11 does, later ones as 11.8"
     INVISIBLE_IS_LAST = 110_000, END, "SHOW CREATE TABLE has INVISIBLE behind DEFAULT"
     HEX_DEFAULTS = 110_000, END, "defaults of BINARY and VARBINARY are printed as `x'41'`"

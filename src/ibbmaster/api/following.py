@@ -162,6 +162,9 @@ class Followed:
 
         made = WritableLog(self._path, self._store, has_background=False)
         made.more_figures.append(self.figures)
+        made.bound = (
+            f"it follows {self.hosts}, and would fetch what it has had again; stop that, and use `ibbmaster reset`"
+        )
         if self._archive is not None:
             from .archiving import join_archive
 

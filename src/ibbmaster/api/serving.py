@@ -286,6 +286,7 @@ async def run_primary(
             end = whole.count_replicas(lambda: sum(one.dump_server_id is not None for one in primary.registry))
             stack.callback(end)
             primary.figures.store, primary.figures.more = whole.store, whole.more_figures
+            primary.administration.log = whole
 
         def announce(port: int) -> None:
             task_status.started(RunningPrimary(opened, primary, checked.password, port, primary.stop))

@@ -139,6 +139,8 @@ class WritableLog(Log):
         self.store = store
         self.more_figures: list[Callable[[], Iterable[Figure]]] = []
         """Of what feeds the log, for the figures of a primary that serves it."""
+        self.bound = ""
+        """Why its clients may not begin it anew: what else goes by its GTID state."""
         self._replica_counts: list[Callable[[], int]] = []
         store.connected_replicas = lambda: sum(count() for count in self._replica_counts)
         self._stack = ExitStack()
@@ -217,10 +219,10 @@ class WritableLog(Log):
         size; StoreError: there never was such a file."""
         return self.store.purge(purge_request(to, before, max_total))
 
-    def reset(self, state: GtidState | str = "") -> None:
+    def reset(self, state: GtidState | str = "", *, if_empty: bool = False) -> None:
         """Remove every file and begin again with number 0 after `state`, as RESET MASTER does. Raises BusyError: a
-        group that wrote out of band is open, or a transaction prepared."""
-        self.store.reset(GtidState.parse(state) if isinstance(state, str) else state)
+        group that wrote out of band is open, or a transaction prepared; or with `if_empty` a GTID was logged."""
+        self.store.reset(GtidState.parse(state) if isinstance(state, str) else state, if_empty=if_empty)
         self.forget_history()
 
     @property

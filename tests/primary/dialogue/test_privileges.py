@@ -19,4 +19,4 @@ def test_what_is_granted_is_told_in_the_order_of_real_servers():
         "ON *.* TO `a``b`@`%`"
     )
     assert grant_text("a", ()) == "GRANT USAGE ON *.* TO `a`@`%`"
-    assert set(PRIVILEGES) - READING == {"SUPER", "CONNECTION ADMIN"}
+    assert set(PRIVILEGES) - READING == {"SUPER", "CONNECTION ADMIN", "BINLOG ADMIN", "SHUTDOWN"}

@@ -143,6 +143,7 @@ def _own_log(args: argparse.Namespace, options: WritingOptions) -> Iterator[Log]
             archiver = stack.enter_context(archived(opened.store, args.archive))
             opened.more_figures.append(functools.partial(archive_figures, archiver))
             join_archive(opened, args.archive)
+            opened.bound = f"the archive at {args.archive} goes on with this one; begin another with another directory"
         yield opened
 
 

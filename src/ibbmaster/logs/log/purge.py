@@ -17,15 +17,21 @@ class PurgeRequest(NamedTuple):
 
 
 class PurgeResult(NamedTuple):
-    """`file_nos` were removed; `kept` names a requested file that is still needed, if any."""
+    """`file_nos` were removed; `kept_file` is a requested one that is still needed, if any."""
 
     file_nos: tuple[int, ...]
-    kept: str | None
+    kept_file: str | None
     wanted_before: int = 0  # files with lower numbers were requested
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(map(format_file_name, self.file_nos))
+
+    @property
+    def kept(self) -> str | None:
+        """`kept_file` and why."""
+        name = self.kept_file
+        return name and f"{name} is in use: it is written, or a replica, a transaction or a newer file needs it"
 
 
 def choose_files(
@@ -52,8 +58,5 @@ def choose_files(
     first, checked = min(wanted, needed), newest + 1
     while first > oldest and first < checked:  # what is kept may need older and older files
         first, checked = min(first, *(oob_file_no(file_no) for file_no in range(first, checked))), first
-    kept = None
-    if first < wanted:
-        name = format_file_name(max(first, oldest))
-        kept = f"{name} is in use: it is written, or a replica, a transaction or a newer file needs it"
-    return PurgeResult(file_nos=tuple(range(oldest, max(first, oldest))), kept=kept, wanted_before=wanted)
+    kept = format_file_name(max(first, oldest)) if first < wanted else None
+    return PurgeResult(file_nos=tuple(range(oldest, max(first, oldest))), kept_file=kept, wanted_before=wanted)

@@ -229,15 +229,16 @@ class BinlogStore(WritableLogEngine):
                 )
                 if before != now:
                     raise BusyError(
-                        f"domain {domain_id} cannot be deleted: binlog files still hold groups of it; purge them first"
+                        f"binlog files may contain gtids from the domain ('{domain_id}') being deleted. Make sure to "
+                        "first purge those files"
                     )
 
         self._writer.flush(dropped, check)
 
-    def reset(self, state: GtidState | None = None) -> None:
+    def reset(self, state: GtidState | None = None, *, if_empty: bool = False) -> None:
         """Remove every file and begin again with number 0, and `state` as what was logged before. Raises BusyError: a
-        group that wrote out of band is open, or a transaction prepared."""
-        self._writer.reset(state or GtidState(), self._remove_files)
+        group that wrote out of band is open, or a transaction prepared; or with `if_empty` a GTID was logged."""
+        self._writer.reset(state or GtidState(), self._remove_files, if_empty=if_empty)
         self._reset_count += 1  # a search meanwhile may have the old state and the new files
 
     def _remove_files(self) -> None:

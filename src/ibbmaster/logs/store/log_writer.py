@@ -225,11 +225,13 @@ class LogWriter(StepWriter):
         self.durable.add(LogStep(lsn, self.end, gtids, dropped_domain_ids))
         return lsn
 
-    def reset(self, state: GtidState, remove_files: Callable[[], None]) -> None:
+    def reset(self, state: GtidState, remove_files: Callable[[], None], *, if_empty: bool) -> None:
         """Begin again with number 0; once that is decided durably, `remove_files` removes every file."""
         with self.flusher.lock, self._room(lambda: PAGE_SIZE + STEP_ROOM + 2 * len(state) * PAIR_SIZE_MAX):
             if self.open_groups or len(self.xa):
                 raise BusyError("RESET: the log is in use by a group that is open, or by a prepared transaction")
+            if if_empty and self.appender.state:
+                raise BusyError("RESET: a GTID has been logged meanwhile")
             with self.latch.unrepeatable:
                 self.retrying(self.checkpoint)
                 self._reset_now(state, remove_files)

@@ -37,6 +37,7 @@ from ibbmaster.sqltext.token import SqlError, SqlTokens, UnreadSqlError, tokeniz
 from ibbmaster.work import BrokenOffError, limit_work
 from . import privileges
 from . import statement as verbs
+from .administration import computed, expect_administrator, new_state, state_of
 from .evaluating import Evaluator, Who
 from .immediate import IMMEDIATE_SIZE_MAX, KnownAnswers, immediate_statements, key_of
 from .information_schema import Catalog
@@ -45,7 +46,7 @@ from .querying import value_columns, values_answer
 from .relation import Relation
 from .session_tables import POSITION_VARIABLE, SessionPosition, SessionTables
 from .settings import Settings, UserVariables
-from .show import Shower
+from .show import Note, Shower
 from .sql import parse_one
 from .table_columns import SYSTEM_DATABASES
 from .variables import SystemValue, version_number
@@ -109,6 +110,7 @@ class Dialog:
         self._savepoints: set[str] = set()
         self._is_in_transaction = False
         self._last_error: Err | None = None
+        self._notes: tuple[Note, ...] = ()
         self._has_failed = False  # the statement that is answered, or its rows
         self._evaluator = Evaluator(self._facts, self._settings, self.variables, self._who)
         self._tables = SessionTables(self._facts, self._evaluator, self._position, lambda: self._held)
@@ -143,7 +145,7 @@ class Dialog:
             explanation = f"account {self._who.user!r} has no privilege {privileges.REPLICATION_SLAVE}"
             raise DumpError(refused.text, explanation, code=refused.code, sqlstate=refused.sqlstate, kind="privilege")
 
-    def use(self, database: str) -> list[Response | verbs.Kill]:
+    def use(self, database: str) -> list[verbs.Answer]:
         return self._answers(lambda: [verbs.Use(database)])
 
     def _use(self, name: str) -> None:
@@ -154,10 +156,10 @@ class Dialog:
             name = database.name
         self._who.database = name
 
-    def query(self, sql: bytes) -> list[Response | verbs.Kill]:
+    def query(self, sql: bytes) -> list[verbs.Answer]:
         return list(self.answers(sql))
 
-    def answers(self, sql: bytes) -> Iterator[Response | verbs.Kill]:
+    def answers(self, sql: bytes) -> Iterator[verbs.Answer]:
         """Answer the statements of a text up to the first error, each when its answer is asked for, after the one
         before was read; each answer but the last is marked as followed by another.
         """
@@ -175,7 +177,7 @@ class Dialog:
             if self._has_failed:
                 return
 
-    def query_at_once(self, sql: bytes) -> list[Response | verbs.Kill] | None:
+    def query_at_once(self, sql: bytes) -> list[verbs.Answer] | None:
         """As `query`, without the disk and in a short time; None, with nothing done, if that is impossible."""
         if len(sql) > IMMEDIATE_SIZE_MAX:
             return None
@@ -186,7 +188,7 @@ class Dialog:
             return self.guarded(lambda: (self._answer_alike(sql, statements[0]),))
         return self._answers(lambda: statements)
 
-    def _answer_alike(self, sql: bytes, statement: verbs.Statement) -> Response | verbs.Kill:
+    def _answer_alike(self, sql: bytes, statement: verbs.Statement) -> verbs.Answer:
         """As `_carry_out`; the answer depends on the session only by its values."""
         self._begin(statement)
         values: list[Value | SystemValue]
@@ -214,10 +216,10 @@ class Dialog:
             return _NextStatement(len(text), error)
         return _NextStatement(tokens.end, tokens) if tokens.tokens or not start else None
 
-    def _answers(self, statements: Callable[[], Iterable[verbs.Statement]]) -> list[Response | verbs.Kill]:
+    def _answers(self, statements: Callable[[], Iterable[verbs.Statement]]) -> list[verbs.Answer]:
         return self.guarded(lambda: map(self._carry_out, statements()))
 
-    def _carry_out(self, statement: verbs.Statement) -> Response | verbs.Kill:
+    def _carry_out(self, statement: verbs.Statement) -> verbs.Answer:
         self._limit()
         self._begin(statement)
         return self._answer(statement)
@@ -227,13 +229,14 @@ class Dialog:
         self._tables.begin_statement()
         if not (isinstance(statement, verbs.Show) and statement.what in ("WARNINGS", "ERRORS")):
             self._last_error = None
+            self._notes = ()
             self._catalog.refused = ()
 
     def _limit(self) -> None:
         limit_work(float(self._settings.value("max_statement_time") or 0) or math.inf)
 
-    def guarded(self, answer: Callable[[], Iterable[Response | verbs.Kill]]) -> list[Response | verbs.Kill]:
-        answers: list[Response | verbs.Kill] = []
+    def guarded(self, answer: Callable[[], Iterable[verbs.Answer]]) -> list[verbs.Answer]:
+        answers: list[verbs.Answer] = []
         try:
             answers.extend(answer())
         except _ANSWERED as error:
@@ -292,7 +295,7 @@ class Dialog:
             return "utf-8"
         return TWO_BYTE_CODECS.get(str(self._settings.value(variable)), "utf-8")
 
-    def carry_out(self, statement: verbs.Statement) -> Response | verbs.Kill:
+    def carry_out(self, statement: verbs.Statement) -> verbs.Answer:
         """Answer a prepared statement: rows are binary."""
         self._is_binary = True
         try:
@@ -317,7 +320,7 @@ class Dialog:
         answer = self._answer(statement)
         return answer.columns if isinstance(answer, ResultSet) else ()
 
-    def kill(self, connection_id: int, *, query_only: bool) -> Response | verbs.Kill:
+    def kill(self, connection_id: int, *, query_only: bool) -> verbs.Answer:
         """KILL of connections of the account; with a privilege, of any. Source: MariaDB 12.3, sql_parse.cc,
         kill_one_thread()."""
         found = next((row for row in self._facts.processes() if row.connection_id == connection_id), None)
@@ -327,17 +330,22 @@ class Dialog:
             return Err(code=1095, sqlstate="HY000", text=f"You are not owner of thread {connection_id}")
         return verbs.Kill(connection_id=connection_id, query_only=query_only)
 
-    def _answer(self, statement: verbs.Statement) -> Response | verbs.Kill:
+    def _answer(self, statement: verbs.Statement) -> verbs.Answer:
+        if (assignment := new_state(statement)) is not None:
+            expect_administrator(self._held, verbs.SetState, self._version)
+            return self._act(state_of(assignment.value, self._evaluator))
         match statement:
             case verbs.Select():
                 return self._select(statement)
+            case verbs.PurgeLogs() | verbs.FlushLogs() | verbs.ResetLog() | verbs.SetState() | verbs.Shutdown():
+                return self._act(statement)
             case verbs.Set(assignments=assignments):
                 self._set(assignments)
             case verbs.SetStatement():
                 return self._set_statement(statement)
             case verbs.Show():
                 end, error = self._position.end, self._last_error
-                shower = Shower(self._facts, self._evaluator, self._catalog, self._held, end, error)
+                shower = Shower(self._facts, self._evaluator, self._catalog, self._held, end, error, self._notes)
                 return self._shown(shower.answer(statement))
             case verbs.Kill(connection_id=connection_id, query_only=query_only):
                 return self.kill(connection_id, query_only=query_only)
@@ -364,6 +372,23 @@ class Dialog:
             case verbs.Administration():
                 raise RefusedError(1290, "HY000", READ_ONLY_TEXT)
         return Ok(status=self.status)
+
+    def _act(self, what: verbs.Administrative) -> verbs.Act:
+        expect_administrator(self._held, type(what), self._version)
+        what, self._notes = computed(what, self._evaluator)
+        return verbs.Act(what=what)
+
+    def acted(self, act: verbs.Act, carry_out: Callable[[], Iterable[Note]]) -> Response:
+        """The answer to a statement that `carry_out` carries out now; that returns warnings, and raises RefusedError or
+        IbbMasterError."""
+
+        def answer() -> Iterator[Response]:
+            self._notes += tuple(carry_out())
+            yield Ok(status=self.status, warning_count=len(self._notes))
+
+        (found,) = self.guarded(answer)
+        assert not isinstance(found, verbs.Kill | verbs.Act)
+        return with_more_results(found) if act.has_more else found
 
     def _select(self, select: verbs.Select) -> Response:
         if (query := _of_session(select)) is not None:
@@ -442,7 +467,7 @@ class Dialog:
             self.variables.assign(POSITION_VARIABLE, kept)
             raise
 
-    def _set_statement(self, statement: verbs.SetStatement) -> Response | verbs.Kill:
+    def _set_statement(self, statement: verbs.SetStatement) -> verbs.Answer:
         kept = dict(self._settings.values)
         names = [item.target.name for item in statement.assignments if isinstance(item.target, SystemVariable)]
         try:
@@ -483,9 +508,11 @@ class Dialog:
             self._position.unlock()
 
 
-def _with_more(answer: Response | verbs.Kill) -> Response | verbs.Kill:
+def _with_more(answer: verbs.Answer) -> verbs.Answer:
     if isinstance(answer, verbs.Kill):
         return replace(answer, answer=with_more_results(answer.answer))
+    if isinstance(answer, verbs.Act):
+        return replace(answer, has_more=True)
     return with_more_results(answer)
 
 

@@ -15,7 +15,7 @@ from . import statement as verbs
 from .relation import matcher
 from .sql import parse
 from .table_columns import SYSTEM_DATABASES
-from .variables import FROM_THE_DISK, SystemValue
+from .variables import BINLOG_STATE, FROM_THE_DISK, SystemValue
 
 IMMEDIATE_SIZE_MAX = 1024  # bytes of a text that may be answered at once
 READ_BY = ("sql_mode", "character_set_client")  # they change how the next statement is read
@@ -53,7 +53,7 @@ def _is_immediate(statement: verbs.Statement) -> bool:
     match statement:
         case verbs.Set(assignments=assignments):
             return all(
-                _is_quick(item.value) and item.target != POSITION
+                _is_quick(item.value) and item.target != POSITION and not _is_binlog_state(item.target)
                 for item in assignments
                 if isinstance(item, verbs.Assignment)
             )
@@ -68,6 +68,10 @@ def _is_immediate(statement: verbs.Statement) -> bool:
         case verbs.Nothing() | verbs.Kill() | verbs.Show(what="PROCESSLIST", where=None):
             return True  # the last two help where others hold all threads
     return False
+
+
+def _is_binlog_state(target: UserVariable | SystemVariable) -> bool:
+    return isinstance(target, SystemVariable) and target.name == BINLOG_STATE
 
 
 def _is_quick(expression: Expression) -> bool:

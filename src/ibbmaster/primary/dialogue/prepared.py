@@ -9,10 +9,10 @@ from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.replication.wire.binary_row import PARAMETERS_MAX, Parameter, decode_parameters
 from ibbmaster.replication.wire.command import NEWEST_STATEMENT
 from ibbmaster.replication.wire.refusal import RefusedError
-from ibbmaster.replication.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType, Ok, PreparedOk, Response
+from ibbmaster.replication.wire.response import COLLATION_BINARY, ColumnDefinition, FieldType, Ok, PreparedOk
 from ibbmaster.sqltext.token import PLACEHOLDER, SqlTokens, Token, TokenKind
 from .sql import parse_one
-from .statement import Kill, Statement
+from .statement import Answer, Statement
 
 STATEMENTS_MAX = 16_382  # max_prepared_stmt_count of a server, for each session
 SIZE_MAX = 16 << 20  # bytes of all statements of a session, and of all pieces of parameters
@@ -55,18 +55,18 @@ class PreparedStatement:
         return self.bound(values)
 
 
-Answers = Callable[[], Iterable[Response | Kill]]
+Answers = Callable[[], Iterable[Answer]]
 
 
 class PreparingSession(Protocol):
     @property
     def status(self) -> int: ...
 
-    def carry_out(self, statement: Statement) -> Response | Kill: ...
+    def carry_out(self, statement: Statement) -> Answer: ...
 
     def columns(self, statement: Statement) -> tuple[ColumnDefinition, ...]: ...
 
-    def guarded(self, answer: Answers) -> list[Response | Kill]: ...
+    def guarded(self, answer: Answers) -> list[Answer]: ...
 
     def hold(self, what: str, size: int) -> None: ...
 
@@ -80,8 +80,8 @@ class PreparedStatements:
         self._newest = 0
         self._size = 0
 
-    def prepare(self, sql: bytes) -> list[Response | Kill]:
-        def keep() -> Iterator[Response | Kill]:
+    def prepare(self, sql: bytes) -> list[Answer]:
+        def keep() -> Iterator[Answer]:
             tokens = self._tokens_of(sql)
             if not tokens.tokens:
                 raise RefusedError(1065, "42000", "Query was empty")
@@ -96,26 +96,26 @@ class PreparedStatements:
 
         return self._session.guarded(keep)
 
-    def execute(self, statement_id: int, parameters: bytes) -> list[Response | Kill]:
+    def execute(self, statement_id: int, parameters: bytes) -> list[Answer]:
         """COM_STMT_EXECUTE; rows are binary."""
 
-        def carry_out() -> Iterator[Response | Kill]:
+        def carry_out() -> Iterator[Answer]:
             statement = self._find(statement_id, "mysqld_stmt_execute")
             yield self._session.carry_out(parse_one(self._bind(statement, parameters)))
 
         return self._session.guarded(carry_out)
 
-    def reset(self, statement_id: int) -> list[Response | Kill]:
+    def reset(self, statement_id: int) -> list[Answer]:
         """COM_STMT_RESET: forget pieces of parameters."""
 
-        def reset() -> Iterator[Response | Kill]:
+        def reset() -> Iterator[Answer]:
             self._forget_pieces(self._find(statement_id, "mysqld_stmt_reset"))
             yield Ok(status=self._session.status)
 
         return self._session.guarded(reset)
 
-    def fetch(self, statement_id: int) -> list[Response | Kill]:
-        def fetch() -> Iterable[Response | Kill]:
+    def fetch(self, statement_id: int) -> list[Answer]:
+        def fetch() -> Iterable[Answer]:
             self._find(statement_id, "mysqld_stmt_fetch")
             raise RefusedError(1421, "HY000", f"The statement ({statement_id}) has no open cursor.")
 

@@ -28,6 +28,7 @@ from .log_tables import ServerFacts
 from .relation import text_of
 from .statement import CharsetAssignment
 from .variables import (
+    BINLOG_STATE,
     CHOICES,
     FIXED,
     OF_THE_LOG,
@@ -130,6 +131,8 @@ class Settings:
             raise unknown_variable(target.written)
         if name in READ_ONLY or (name not in SESSION_DEFAULTS and name not in SETTABLE_GLOBALS):
             raise RefusedError(1238, "HY000", f"Variable '{target.written}' is a read only variable")
+        if target.scope == "global" and name == BINLOG_STATE:
+            raise not_supported(f"SET GLOBAL {name} beside others")
         if target.scope == "global":
             raise missing_privilege("SUPER")
         if name not in SESSION_DEFAULTS:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from ibbmaster.replication.wire.refusal import RefusedError, missing_privilege, no_database, not_supported
 from ibbmaster.replication.wire.response import Err
@@ -95,6 +96,7 @@ class TableShower:
         return self.schema.table(database, name)
 
 
+Note: TypeAlias = tuple[str, int, str]  # its level, as Warning, its number and text
 NO_TARGET_LOG = RefusedError(1373, "HY000", "Target log not found in binlog index")
 #: The privileges that an account needs.
 _NEEDED = {
@@ -121,6 +123,7 @@ class Shower:
     held: frozenset[str]  # the account's privileges
     end: Callable[[], tuple[str, int]]  # file and offset where the session is
     last_error: Err | None
+    notes: tuple[Note, ...] = ()  # of the last statement
 
     def answer(self, show: Show) -> Relation:
         """Raises RefusedError: there is no such thing, or the account may not see it."""
@@ -206,6 +209,8 @@ class Shower:
         """The last statement's error, and a warning for each of its tables whose columns are unknown."""
         if self.last_error is not None:
             yield "Error", self.last_error.code, self.last_error.text
+        if with_warnings:
+            yield from self.notes
         for table in self.catalog.refused if with_warnings else ():
             yield "Warning", UNKNOWN_SCHEMA, f"{table.full_name}: {table.reason}"
 

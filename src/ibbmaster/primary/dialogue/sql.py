@@ -134,6 +134,22 @@ class _Parser(QueryReader):
                 table = self._table_name()
                 pattern = None if self.is_at_end or self._peek(";") else self._take_name()
                 return verbs.Show(what="COLUMNS", table=table, pattern=pattern)
+            case "PURGE":
+                return self._purge()
+            case "RESET" if self._accept("MASTER"):
+                if self._accept("TO") and self._take_int() >= 0:
+                    raise UnreadSqlError("RESET MASTER TO")
+                if self.is_at_end or self._peek(";"):
+                    return verbs.ResetLog()
+                self._skip_statement()
+                return verbs.Administration(keyword)
+            case "SHUTDOWN":
+                if not self._accept("WAIT"):
+                    return verbs.Shutdown()
+                self.expect("FOR")
+                self.expect("ALL")
+                self._choice("REPLICAS", "SLAVES")
+                return verbs.Shutdown(waits=True)
             case _ if keyword in _WORDS["administration"]:
                 self._skip_statement()
                 return verbs.Administration(keyword)
@@ -344,10 +360,30 @@ class _Parser(QueryReader):
             self._accept(",")
         return verbs.Transaction("BEGIN", has_snapshot)
 
-    def _lock(self, verb: str) -> verbs.LockTables | verbs.Administration:
+    def _purge(self) -> verbs.PurgeLogs:
+        if not self._accept("MASTER"):
+            self.expect("BINARY")
+        self.expect("LOGS")
+        if self._accept("TO"):
+            return verbs.PurgeLogs(to=self._take(TokenKind.TEXT))
+        self.expect("BEFORE")
+        return verbs.PurgeLogs(before=self._expression())
+
+    def _deleted_domains(self) -> tuple[int, ...]:
+        self.expect("=")
+        self.expect("(")
+        found = () if self._peek(")") else self._list(self._take_int)
+        self.expect(")")
+        return found
+
+    def _lock(self, verb: str) -> verbs.LockTables | verbs.Administration | verbs.FlushLogs:
         if verb == "FLUSH":
             if not self._accept("NO_WRITE_TO_BINLOG"):
                 self._accept("LOCAL")
+            if self._accept("BINARY", "LOGS"):
+                domain_ids = self._deleted_domains() if self._accept("DELETE_DOMAIN_ID") else ()
+                if self.is_at_end or self._peek(";"):
+                    return verbs.FlushLogs(domain_ids)
             is_harmless = self._accept("TABLES") or self._accept("TABLE") or self._accept("STATUS")
             stops = False
             while not (self.is_at_end or self._peek(";")):

@@ -114,7 +114,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """PURGE, RESET, CHANGE MASTER and so on: refused."""
+    """CHANGE MASTER, INSERT and so on: refused."""
 
     verb: str
 
@@ -128,5 +128,53 @@ class Kill:
     answer: Response = field(default_factory=Ok)
 
 
+@dataclass(frozen=True, slots=True)
+class PurgeLogs:
+    """PURGE BINARY LOGS; `before` is an expression until a session computes it, in seconds since 1970."""
+
+    to: str | None = None
+    before: Expression | float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FlushLogs:
+    """FLUSH BINARY LOGS, with domains for DELETE_DOMAIN_ID."""
+
+    domain_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ResetLog:
+    """RESET MASTER."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetState:
+    """SET GLOBAL gtid_binlog_state."""
+
+    text: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shutdown:
+    """SHUTDOWN; with `waits` FOR ALL REPLICAS."""
+
+    waits: bool = False
+
+
+Administrative: TypeAlias = PurgeLogs | FlushLogs | ResetLog | SetState | Shutdown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """The driver carries this out in a worker thread, and `Dialog.acted` answers; `has_more`: other statements
+    follow."""
+
+    what: Administrative
+    has_more: bool = False
+
+
+#: What a statement yields: what to send, or to do before that.
+Answer: TypeAlias = Response | Kill | Act
 _Settings: TypeAlias = Set | SetStatement | Use | Transaction | Savepoint | LockTables
-Statement: TypeAlias = Select | Unread | Show | _Settings | Kill | Nothing | Administration
+Statement: TypeAlias = Select | Unread | Show | _Settings | Kill | Nothing | Administration | Administrative

@@ -64,6 +64,7 @@ OF_THE_ENGINE: Mapping[str, Callable[[ServerFacts], SystemValue]] = {
     "innodb_binlog_state_interval": lambda _: 2 << 20,  # bytes: the default
 }
 _NAMES = sorted({*FIXED, *COMPUTED, *OF_THE_LOG, *SESSION_DEFAULTS, *OF_THE_ENGINE})
+BINLOG_STATE = "gtid_binlog_state"
 READ_ONLY = words("lower_case_table_names version version_comment server_id gtid_binlog_pos gtid_current_pos log_bin")
 
 

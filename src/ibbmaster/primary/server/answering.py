@@ -5,17 +5,19 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import trio
 
-from ibbmaster.primary.dialogue.statement import Kill
+from ibbmaster.primary.dialogue.show import Note
+from ibbmaster.primary.dialogue.statement import Act, Answer, Kill, Shutdown
 from ibbmaster.replication.wire import command as commands
 from ibbmaster.replication.wire.refusal import broken_off
 from ibbmaster.replication.wire.response import Eof, Ok, Response, Text
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import printable
 from ibbmaster.work import BreakReason, BrokenOffError, Work
+from .administration import NAMES
 from .client import ConnectedClient
 
 log = logging.getLogger(__name__)
@@ -28,6 +30,7 @@ class Answers:
 
     def __init__(self, client: ConnectedClient) -> None:
         self._client = client
+        self._shutdown: Shutdown | None = None  # it begins once its answer is sent
 
     async def send(self, command: commands.AnyCommand) -> None:
         """In a worker thread if that may read the disk, or take long."""
@@ -96,7 +99,7 @@ class Answers:
                 self._client.session.note("Execute", "", time.monotonic())
                 await self._work(functools.partial(dialog.prepared.execute, statement_id, parameters))
 
-    async def _work(self, ask: Callable[[], Iterable[Response | Kill]]) -> None:
+    async def _work(self, ask: Callable[[], Iterable[Answer]]) -> None:
         """Answer in worker threads, a piece at a time, until it is broken off. Raises trio.BrokenResourceError: the
         client has left."""
         client, session = self._client, self._client.session
@@ -116,6 +119,8 @@ class Answers:
                 await client.sender.send(client.wire.answer_at_once(broken_off(error.reason).err))
             finally:
                 session.work = None
+                if self._shutdown is not None:
+                    client.primary.stop(self._shutdown.waits)
         if scope.cancelled_caught:
             raise trio.BrokenResourceError("the client has left")
 
@@ -123,12 +128,26 @@ class Answers:
         session = self._client.session
         return await self._client.primary.workers.run(work, session.user, next, pieces, None, is_admin=session.is_admin)
 
-    def _carried_out(self, ask: Callable[[], Iterable[Response | Kill]]) -> Iterator[Response]:
-        """In a worker thread: end connections that the answers kill, before their answers."""
+    def _carried_out(self, ask: Callable[[], Iterable[Answer]]) -> Iterator[Response]:
+        """In a worker thread: do what answers ask for, before them."""
         for answer in ask():
-            yield trio.from_thread.run_sync(self._ended, answer) if isinstance(answer, Kill) else answer
+            match answer:
+                case Kill():
+                    yield trio.from_thread.run_sync(self._ended, answer)
+                case Act():
+                    yield self._client.dialog.acted(answer, functools.partial(self._acted, answer))
+                case _:
+                    yield answer
 
-    def _ended(self, answer: Response | Kill) -> Response:
+    def _acted(self, act: Act) -> Sequence[Note]:
+        notes = self._client.primary.administration.carry_out(act.what)
+        log.info("%s: %s", self._client, NAMES[type(act.what)][0])
+        if isinstance(act.what, Shutdown):
+            self._shutdown = act.what
+        return notes
+
+    def _ended(self, answer: Answer) -> Response:
+        assert not isinstance(answer, Act), "none is answered at once"
         if not isinstance(answer, Kill):
             return answer
         self._client.primary.registry.kill(answer.connection_id, query_only=answer.query_only)

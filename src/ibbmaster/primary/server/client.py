@@ -25,6 +25,7 @@ from ibbmaster.replication.wire.packet import PACKET_HEADER_SIZE, frame_payloads
 from ibbmaster.replication.wire.refusal import RefusedError, out_of_memory
 from ibbmaster.replication.wire.response import Response
 from ibbmaster.work import BrokenOffError, Work, doing
+from .administration import LogAdministration
 from .client_stream import ClientStream, PlainStream, Sender
 from .dump_opening import DumpOpening
 from .dumping import PUMPS_MAX, LogEnd
@@ -183,6 +184,8 @@ class PrimaryParts:
         """`is_traditional` is of the files of the log."""
         self.options = options
         self.registry = Registry()
+        self.administration = LogAdministration()
+        self.stop: Callable[[bool], None] = lambda for_replicas: None
         self.reactor = Reactor()
         self.log_end = LogEnd(lambda: options.closes_at_end and engine.is_over)
         self.guard = LoginGuard(time.monotonic)

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 SHORTAGES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 WATCH_S = 2.0  # between two looks at the dumps
 LOOK_SHARE = 50  # of many thousand dumps they take no more than this part of the time
+STOP_STEP_S = 0.01  # between two looks at who is still connected
 SHORTAGE_WAIT_S = 0.1
 SHORTAGE_TOLD_S = 60.0
 SEND_BUFFER_SIZE = 512 * 1024  # in the kernel, per replica: with our one block below 2 MiB
@@ -47,9 +48,11 @@ class Primary:
         self.options = options
         self._parts = parts = PrimaryParts(engine, options, cache, is_traditional=isinstance(engine, FileEngine))
         self.registry, self.guard, self.workers = parts.registry, parts.guard, parts.workers
-        self.figures = parts.figures
+        self.figures, self.administration = parts.figures, parts.administration
+        parts.stop = self.stop
         self._follower = Follower(parts.log_end, engine.wait_for_growth, engine.tell_growth, lambda: engine.unfinished)
         self._stopping = trio.Event()
+        self._stops_for_replicas = False
         self._accepting = trio.CancelScope()
 
     async def serve(
@@ -82,9 +85,12 @@ class Primary:
             nursery.cancel_scope.cancel()
         self._parts.shared_blocks.close()
 
-    def stop(self) -> None:
-        """End every dump with its last packet; then `serve` returns."""
-        self.figures.stop()
+    def stop(self, for_replicas: bool = False) -> None:
+        """End every dump with its last packet, or with `for_replicas` once it has all that is durable; then `serve`
+        returns."""
+        if not for_replicas:  # how long they take is theirs to say, and no time limit of the service's
+            self.figures.stop()
+        self._stops_for_replicas = for_replicas
         self._stopping.set()
 
     async def _listen(self) -> list[trio.SocketListener]:
@@ -151,13 +157,29 @@ class Primary:
         self._accepting.cancel()
         await trio.lowlevel.checkpoint()
         for session in self.registry:
-            if session.dump_server_id is not None:
-                session.end_dump(EndReason.SHUTDOWN)
-            else:
+            if session.dump_server_id is None:
                 session.cut_off(BreakReason.STOPPED)
+        if self._stops_for_replicas:
+            await self._serve_rest()
+            self.figures.stop()
+        for session in self.registry:
+            session.end_dump(EndReason.SHUTDOWN)
         while len(self.registry):
-            await trio.sleep(0.01)
+            await trio.sleep(STOP_STEP_S)
         await self._parts.workers.wait_until_idle()
+
+    async def _serve_rest(self) -> None:
+        """Until each dump has reached the end of the log once. Source: MariaDB 12.3, sql_repl.cc, should_stop(), whose
+        dumps end there while the server shuts down."""
+        await trio.to_thread.run_sync(self.engine.wait_for_growth, 0.0)
+        self._parts.log_end.announce()  # what is known of the end may be void
+        ready: set[Session] = set()
+        while True:
+            await trio.sleep(STOP_STEP_S)
+            dumps = [session for session in self.registry if session.dump_server_id is not None]
+            ready.update(one for one in dumps if one.dump is not None and one.dump.place is None)
+            if ready.issuperset(dumps):
+                return
 
     async def _watch(self) -> None:
         """Measure the dumps from time to time. One that keeps a file from being removed is named, and ended in time."""
