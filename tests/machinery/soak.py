@@ -18,8 +18,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import ibbmaster
 from ibbmaster.gtid import GtidPosition
@@ -31,7 +32,7 @@ from ibbmaster.testkit.mariadb_programs import find_programs, installed_versions
 from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary, RealReplica, ServerTemplate
 
 READERS = 4
-WARM_UP = 1 / 4  # of the time
+WARM_UP = 1 / 2  # of the time: blocks of a tail may take 64 MB, and pages on their way to files 16 MB
 SAMPLES = 360  # in the whole time, but no oftener than one a second
 FLUSHES = 30  # of the primary's log, in the whole time
 END_S = 300.0  # for all to come to the end
@@ -83,8 +84,9 @@ class _Writer(threading.Thread):
         with contextlib.closing(self._connection), self._connection.cursor() as cursor:
             while not self.is_over.wait(max(0.0, due - time.monotonic())):
                 due = max(due + self._period_s, time.monotonic() - 1)
-                filling = "x" * self._random.randrange(200)
-                note = f"{len(self.committed_at)} {filling}"  # another one each time: no change has no GTID
+                note = f"{len(self.committed_at)} " + "x" * self._random.randrange(
+                    200
+                )  # what changes nothing has no GTID
                 cursor.execute("REPLACE INTO soak.t VALUES (%s, %s)", (self._random.randrange(10_000), note))
                 self.committed_at.append(time.perf_counter())
 
@@ -107,7 +109,7 @@ class _Reader(threading.Thread):
         except Exception as error:
             self.problem = f"{self.name}: {error!r}"
 
-    def _read(self, events: Iterator[tuple[EventHeader, bytes, object]]) -> None:
+    def _read(self, events: Iterator[tuple[EventHeader, bytes, bool]]) -> None:
         for header, event, _ in events:
             now = time.perf_counter()
             if header.event_type == EventType.GTID:
@@ -131,8 +133,8 @@ def sample(pid: int, begun: float, readers: Sequence[_Reader], first: int) -> tu
     descriptors, threads = (len(os.listdir(place / name)) for name in ("fd", "task"))
     end = min(len(reader.arrived_at) for reader in readers)
     delays = sorted(delay for reader in readers for delay in reader.delays_ms(first, end)) or [0.0]
-    middle, late = delays[len(delays) // 2], delays[len(delays) * 99 // 100]
-    return Sample(time.monotonic() - begun, resident, descriptors, threads, middle, late), end
+    places = (delays[len(delays) // 2], delays[len(delays) * 99 // 100])
+    return Sample(time.monotonic() - begun, resident, descriptors, threads, *places), end
 
 
 @contextlib.contextmanager
@@ -189,18 +191,10 @@ def soak(directory: Path, minutes: float, commits_per_s: float) -> list[Sample]:
         (last,) = primary.sql("SELECT @@gtid_binlog_pos")[0]
         pid, port = stack.enter_context(relay(directory, primary))
         replica.follow_at("127.0.0.1", port, user=USER, password=PASSWORD)
-        login: dict[str, Any] = {
-            "host": "127.0.0.1",
-            "port": port,
-            "user": USER,
-            "password": PASSWORD,
-            "uses_tls": False,
-        }
+        login = PrimaryAddress(host="127.0.0.1", port=port, user=USER, password=PASSWORD, uses_tls=False, server_id=0)
         writer = _Writer(primary, commits_per_s, random.Random(1))
         first = int(str(last).rpartition("-")[2]) + 1
-        readers = [
-            _Reader(PrimaryAddress(**login, server_id=3000 + number), first, writer) for number in range(READERS)
-        ]
+        readers = [_Reader(replace(login, server_id=3000 + number), first, writer) for number in range(READERS)]
         for thread in (*readers, writer):
             thread.start()
         try:
