@@ -52,7 +52,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     says = "what random choices of each test are drawn from: a number, or `new` (default: %(default)s)"
     group.addoption("--seed", default="1", help=says)
     group.addoption("--pip-extras", action="store_true", help="let pip install every extra, not only two small ones")
-    group.addoption("--containers", action="store_true", help="build the image, and run it with Podman")
     group.addoption("--record-answers", action="store_true", help="keep what real servers answer in fixtures/answers")
     group.addoption("--own-tests", choices=("some", "all"), default="some", help="which tests of consumers are run")
     group.addoption("--planted", choices=("some", "all"), default="some", help="which planted bugs must be found")

@@ -1,10 +1,10 @@
 """What an operator copies from deploy/ is accepted by the programs that read it."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from lanes.containers import found_program
 
 from ibbmaster.primary.server.figures import KINDS
 
@@ -13,15 +13,25 @@ pytestmark = pytest.mark.interop
 
 
 def program(name, package):
-    found = shutil.which(name)
+    found = found_program(name)
     if found is None:
-        pytest.skip(f"no {name}: `apt-get install {package}`")
+        pytest.skip(f"no {name}: `apt-get install {package}`, or `sh .ci/prepare tests`")
     return found
 
 
 def test_prometheus_takes_the_alert_rules_and_they_fire_when_they_should():
     done = subprocess.run(
         [program("promtool", "prometheus"), "test", "rules", "alerts_test.yml"],
+        cwd=DEPLOY,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_prometheus_takes_its_configuration_of_the_compose_file():
+    done = subprocess.run(
+        [program("promtool", "prometheus"), "check", "config", "prometheus.yml"],
         cwd=DEPLOY,
         capture_output=True,
         text=True,
