@@ -14,7 +14,7 @@ class IbbMasterError(Exception):
     """The base of all errors that this package raises on purpose."""
 
 
-class _FieldsError(IbbMasterError):
+class FieldsError(IbbMasterError):
     """An error made of fields: a dataclass that survives pickling."""
 
     def __post_init__(self) -> None:
@@ -22,7 +22,7 @@ class _FieldsError(IbbMasterError):
 
 
 @dataclass(eq=False, repr=False)
-class FormatError(_FieldsError):
+class FormatError(FieldsError):
     """The bytes of an `.ibb` file at `location` break the file format."""
 
     location: LogPosition
@@ -48,7 +48,7 @@ class RecordError(FormatError):
     """The content of a whole record makes no sense."""
 
 
-class EventError(_FieldsError):
+class EventError(FieldsError):
     """The bytes of a replication event break the layout of its type."""
 
 
@@ -66,7 +66,7 @@ class UndecodableError(EventError):
 
 
 @dataclass(eq=False, repr=False)
-class ClassicFormatError(_FieldsError):
+class ClassicFormatError(FieldsError):
     """The bytes of a traditional binlog file break its format."""
 
     file_name: str
@@ -92,7 +92,7 @@ class GapError(ClassicFormatError):
     gap: str  # the missing part, in words for a replica
 
 
-class GtidError(_FieldsError):
+class GtidError(FieldsError):
     """The text is no GTID, or no list of GTIDs."""
 
 
@@ -137,7 +137,7 @@ class RestoreError(IbbMasterError):
 
 
 @dataclass(eq=False, repr=False)
-class InexactError(_FieldsError):
+class InexactError(FieldsError):
     """A table cannot be rebuilt exactly; `doubts` say since which GTID and why."""
 
     table: str

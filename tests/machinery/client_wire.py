@@ -4,7 +4,7 @@ import hashlib
 import struct
 
 from ibbmaster.errors import EventError, RemoteProtocolError
-from ibbmaster.replication.event.control import LONG_POSITION, Heartbeat
+from ibbmaster.replication.event.control import LONG_POSITION
 from ibbmaster.replication.event.header import decode_body
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.replication.wire import auth, handshake, response
@@ -194,7 +194,8 @@ def _short(text: str) -> bytes:
     return bytes((len(data),)) + data
 
 
-def decode_heartbeat(event: Buffer) -> Heartbeat:
+def decode_heartbeat(event: Buffer) -> tuple[str, int]:
+    """File name and position."""
     header, body = decode_body(event, EventType.HEARTBEAT)
     position = header.log_pos
     if position == 0:
@@ -202,4 +203,4 @@ def decode_heartbeat(event: Buffer) -> Heartbeat:
             raise EventError(f"HEARTBEAT without log_pos has a body of {len(body)} bytes, expected at least 8")
         (position,) = LONG_POSITION.unpack_from(body)
         body = body[LONG_POSITION.size :]
-    return Heartbeat(file_name=bytes(body).decode("utf-8", "surrogateescape"), position=position)
+    return bytes(body).decode("utf-8", "surrogateescape"), position

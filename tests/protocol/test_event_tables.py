@@ -58,7 +58,7 @@ def test_fixed_parts_have_the_sizes_of_the_table(heading):
 
 
 def test_a_heartbeat_far_into_a_file_begins_with_its_position():
-    event = control.encode_heartbeat(control.Heartbeat(file_name="f", position=5 << 30), server_id=1)
+    event = control.encode_heartbeat("f", 5 << 30, server_id=1)
     assert event[13:17] == bytes(4)
     assert event[19:] == (5 << 30).to_bytes(8, "little") + b"f"
 

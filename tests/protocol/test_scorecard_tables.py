@@ -20,6 +20,7 @@ from ibbmaster_scorecard.consumer import FATAL_S, RESTARTS_S, Supervised
 from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.journal import TOLD
 from ibbmaster_scorecard.results import Cell, read_results
+from tests.case_table import data_beside
 from tests.protocol.documents import rows_under
 
 PAGE = Path(__file__).parents[2] / "protocol" / "scorecard" / "adapters.md"
@@ -78,7 +79,7 @@ RESULTS = read_results(ROOT / "protocol" / "scorecard" / "results.json")
 CELLS = {(cell.consumer, cell.scenario): cell for cell in RESULTS.cells}
 
 #: What was measured beside real primaries before there was a scorecard, where it shows, and as what.
-KNOWN = json.loads(Path(__file__).with_suffix(".json").read_text())
+KNOWN = data_beside(__file__)
 
 
 @pytest.mark.parametrize(("consumer", "scenario", "grades"), KNOWN.values(), ids=KNOWN)

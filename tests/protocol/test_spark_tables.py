@@ -2,9 +2,7 @@
 
 import dataclasses
 import functools
-import json
 import re
-from pathlib import Path
 
 import pytest
 from lanes.replay import CLASSIC, changes_of, created_table, raw_events
@@ -24,9 +22,10 @@ from ibbmaster.tables.arrow.column_reading import reading_of
 from ibbmaster.tables.arrow.options import parse_options
 from ibbmaster.tables.arrow.read_options import Granularity, Undecodable, ZeroDates
 from ibbmaster.tables.arrow.shape import CHANGE_FIELDS, GROUP_FIELDS, arrow_type, column_type
+from tests.case_table import data_beside
 from tests.protocol.documents import read_tables
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 OLD = "types.old_temporal"  # nothing but a declaration tells the digits of its columns
 FULL = ["10.11/types-full-crc32", "11.8/types-full-crc32", "11.8/types-full_nodup", "11.8/vectors"]

@@ -1,6 +1,5 @@
 """The tables of protocol/wire against the code, so that neither can drift."""
 
-import json
 import re
 from pathlib import Path
 
@@ -15,12 +14,13 @@ from ibbmaster.replication.wire.capability import SERVER_DEFAULT, Capability
 from ibbmaster.replication.wire.command import UNKNOWN_COMMAND, BinlogDump, Command, RegisterReplica, decode_command
 from ibbmaster.replication.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, PACKET_PAYLOAD_MAX, frame_packets
 from ibbmaster.storage.codec import lenenc
+from tests.case_table import data_beside
 from tests.machinery.client_wire import decode_column, decode_eof, encode_command, encode_login
 from tests.protocol.documents import Row, read_tables
 
 WIRE = Path(__file__).parents[2] / "protocol" / "wire"
 #: By the heading of a table, the bytes of its fields as letters of latin1.
-FIELDS = json.loads(Path(__file__).with_suffix(".json").read_text())
+FIELDS = data_beside(__file__)
 
 
 def read_table(document: str, heading: str) -> list[Row]:

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -6,6 +5,7 @@ import pytest
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.schema.base_dump import expect_statement, read_base, read_rows
 from ibbmaster.schema.history import SchemaHistory
+from tests.case_table import data_beside
 from tests.schema.conftest import column_text, logged, place
 
 DUMP = Path(__file__).with_name("base_dump.sql").read_text()
@@ -58,7 +58,7 @@ CUT = [
 ]
 
 
-@pytest.mark.parametrize(("text", "problem"), json.loads(Path(__file__).with_suffix(".json").read_text()) + CUT)
+@pytest.mark.parametrize(("text", "problem"), data_beside(__file__) + CUT)
 def test_what_is_no_base_is_refused_in_a_line(text, problem):
     with pytest.raises(ConfigurationError) as caught:
         read_base([text])

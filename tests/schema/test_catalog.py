@@ -1,3 +1,20 @@
+import pytest
+
+from ibbmaster.position import LogPosition
+from ibbmaster.replication.event.rows.charset import charset_of
+from ibbmaster.schema.collations import (
+    character_sets,
+    charset_of_collation,
+    collation_name,
+    collation_number,
+    collations,
+    find_charset,
+    find_collation,
+)
+from ibbmaster.schema.indexing import row_key
+from ibbmaster.schema.model import IndexKind, IndexPart, SchemaPlace, SqlType, TableColumn, TableIndex, TableVersion
+from tests.case_table import data_beside
+
 TABLE = "CREATE TABLE t (a INT)"
 BY = {"client_collation": 8, "connection_collation": 47, "time_zone": "+01:00"}
 
@@ -52,3 +69,71 @@ def test_what_an_alter_has_changed_is_known_by_its_name(folded):
 def test_what_is_altered_and_was_there_before_the_log_stays_unknown(folded):
     folded.run("ALTER PROCEDURE p COMMENT 'c'", "ALTER EVENT e ENABLE", TABLE)
     assert (dict(folded.at().programs), folded.known().name) == ({}, "t")
+
+
+ID = TableColumn(id=1, name="Id", type=SqlType(word="int", length=11), is_nullable=False)
+NAME = TableColumn(id=2, name="name", type=SqlType(word="varchar", length=40))
+KEY = TableIndex(name="PRIMARY", kind=IndexKind.PRIMARY, parts=(IndexPart(column_id=1),))
+
+
+def test_a_column_is_found_by_its_name_in_any_case() -> None:
+    table = TableVersion(database="shop", name="orders", columns=(ID, NAME))
+
+    assert table.column("ID") is ID
+    assert table.column("NaMe") is NAME
+    assert table.column("price") is None
+
+
+def test_a_table_has_a_primary_key_only_where_one_is_declared() -> None:
+    unique = TableIndex(name="name", kind=IndexKind.UNIQUE, parts=(IndexPart(column_id=2),))
+
+    assert TableVersion(database="shop", name="orders", indexes=(unique, KEY)).primary_key is KEY
+    assert TableVersion(database="shop", name="orders", indexes=(unique,)).primary_key is None
+
+
+def test_places_compare_in_the_order_of_the_log() -> None:
+    second, first = SchemaPlace(LogPosition(0, 40), 2), SchemaPlace(LogPosition(0, 40), 1)
+
+    assert first < second < SchemaPlace(LogPosition(1, 16), 0)
+
+
+@pytest.mark.parametrize(("indexes", "name"), data_beside(__file__))
+def test_rows_are_known_by_a_unique_index_of_whole_columns_that_are_never_null(folded, indexes, name):
+    columns = "a INT NOT NULL, b INT NOT NULL, n INT, t VARCHAR(9) NOT NULL"
+    key = row_key(folded.run(f"CREATE TABLE t ({columns}, {indexes})").known())
+    assert (None if key is None else key.name) == name
+
+
+def test_numbers_mean_the_character_sets_that_rows_are_decoded_with():
+    numbered = {each.number: each.charset for each in collations().values() if each.number and not each.is_newer}
+    assert {number: charset_of(number) for number in numbered} == numbered
+
+
+def test_every_default_is_a_collation_of_its_character_set():
+    for charset in character_sets().values():
+        for is_uca in (False, True):
+            name = charset.default_collation(is_uca=is_uca)
+            assert find_collation(name) == name
+            assert charset_of_collation(name) == charset.name
+
+
+def test_old_names_mean_what_they_mean_today():
+    assert find_charset("UTF8") == "utf8mb3"
+    assert find_collation("utf8_general_ci") == "utf8mb3_general_ci"
+    assert find_collation("uca1400_ai_ci", "utf8mb4") == "utf8mb4_uca1400_ai_ci"
+    assert find_collation("uca1400_ai_ci", "latin1") is None
+    assert find_charset("nothing") is None
+
+
+def test_numbers_have_the_names_that_servers_give_them():
+    numbered = {each.number: each.name for each in collations().values() if each.number is not None}
+    assert {number: collation_name(number) for number in numbered} == numbered
+    assert collation_name(2304) == "utf8mb4_uca1400_ai_ci"
+    assert collation_name(2309) == "utf8mb4_uca1400_nopad_ai_cs"
+    assert collation_name(2048 + 256 * 4 + 8) == "utf32_uca1400_icelandic_ai_ci"
+    assert collation_name(2304 + 8 * 23) == "utf8mb4_uca1400_vietnamese_ai_ci"
+    assert collation_name(2304 + 8 * 24 + 7) == "utf8mb4_uca1400_croatian_nopad_as_cs"
+    assert all(collation_number(name) == number for number, name in numbered.items())
+    assert all(collation_number(collation_name(number)) == number for number in (2304, 2309, 3080, 2488, 2503))
+    assert [collation_number(name) for name in ("latin1_uca1400_ai_ci", "utf8mb4_x", "uca1400_ai_ci")] == [None] * 3
+    assert [collation_name(number) for number in (0, 500, 2048 + 255, 2304 + 8 * 21, 65535)] == [None] * 5

@@ -1,15 +1,13 @@
 """Types and defaults of columns; the expected texts were printed by MariaDB 10.11 and 11.8."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.schema.column_text import default_text, type_text
 from ibbmaster.schema.model import RowPeriod, SqlType, TableColumn
+from tests.case_table import data_beside
 from tests.schema.conftest import type_of
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 DEFAULTS = DATA["defaults"]  # name, type, as written, as printed
 
 

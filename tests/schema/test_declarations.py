@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -6,6 +5,7 @@ import pytest
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.replication.event.rows.attributes import named_charset
 from ibbmaster.schema.declarations import parse_declarations
+from tests.case_table import data_beside
 
 
 def parse_one(sql):
@@ -13,7 +13,7 @@ def parse_one(sql):
     return found
 
 
-TABLES = json.loads(Path(__file__).with_suffix(".json").read_text())
+TABLES = data_beside(__file__)
 
 
 @pytest.mark.parametrize(("sql", "columns"), TABLES.values(), ids=TABLES)

@@ -1,15 +1,13 @@
 """Rows about tables; the expected ones are those of MariaDB 11.8, but for what only a server knows."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.primary.dialogue.session_schema import GTID_SLAVE_POS
 from ibbmaster.schema import describing
 from ibbmaster.schema.indexing import row_key
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 VERSION = 110806
 

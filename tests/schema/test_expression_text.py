@@ -1,13 +1,11 @@
 """Expressions as a server prints them; the expected texts were printed by MariaDB 10.11 and 11.8."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.schema.expression_text import EXPRESSION_SIZE_MAX, default_expression_text, expression_text
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 PRINTED = DATA["printed"]
 #: Whose printed form is not known.

@@ -1,18 +1,17 @@
 """What DDL comes to for a table: columns, indexes and constraints as a real server has them."""
 
-import json
 import random
 import re
 import time
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.schema.expression_text import expression_text
 from ibbmaster.schema.model import TableKind, UnknownTable
+from tests.case_table import data_beside
 from tests.interop.lanes.hard_ddl import hard_statements
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 CREATE = "CREATE TABLE t (a INT, b VARCHAR(10), c INT NOT NULL)"
 A, B, C = "a int(11) default NULL", "b varchar(10) utf8mb4_general_ci default NULL", "c int(11) not null"

@@ -1,6 +1,4 @@
-import json
 import pickle
-from pathlib import Path
 
 import pytest
 
@@ -9,9 +7,10 @@ from ibbmaster.schema.ddl import parse_ddl
 from ibbmaster.schema.model import TableVersion, UnknownTable
 from ibbmaster.schema.name_case import NameCase, lower_name, parse_name_case
 from ibbmaster.schema.versions import TableVersions
+from tests.case_table import data_beside
 from tests.schema.conftest import Folded, place
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 SPELLED = (

@@ -1,17 +1,15 @@
 """PARTITION BY; the expected texts and rows are those of MariaDB 10.11 and 11.8."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.schema.partition_text import PARTITIONS_MAX, partition_text, partitions
+from tests.case_table import data_beside
 
 RANGE = (
     "RANGE (year(b)) SUBPARTITION BY HASH(a) SUBPARTITIONS 2 "
     "(PARTITION p0 VALUES LESS THAN (2000) COMMENT 'x', PARTITION p1 VALUES LESS THAN maxvalue)"
 )
-PRINTED = json.loads(Path(__file__).with_suffix(".json").read_text())
+PRINTED = data_beside(__file__)
 
 
 @pytest.mark.parametrize(("written", "printed"), PRINTED.items(), ids=lambda text: text[:30])

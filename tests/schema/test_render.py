@@ -1,15 +1,13 @@
 """SHOW CREATE TABLE and SHOW CREATE DATABASE; the expected texts were printed by MariaDB 11.8."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.schema.model import DatabaseVersion
 from ibbmaster.schema.render import create_database, create_table
 from ibbmaster.schema.view_text import create_sequence
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 TAIL = ") ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_general_ci"
 #: What is made, and what is printed between the first line and TAIL.

@@ -2,7 +2,6 @@
 
 import json
 import random
-from pathlib import Path
 
 import pytest
 
@@ -18,10 +17,11 @@ from ibbmaster.schema.saved_history import (
     encode_history,
 )
 from ibbmaster.storage.codec.crc32c import crc32c
+from tests.case_table import data_beside
 from tests.schema.conftest import Folded, logged, place
 
 UP_TO = LastFolded(LogPosition(0, 7), "0-1-7", "ab" * 32, "0-1-6", "cd")
-STATEMENTS = json.loads(Path(__file__).with_suffix(".json").read_text())
+STATEMENTS = data_beside(__file__)
 
 
 def with_header(content):

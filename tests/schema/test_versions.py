@@ -1,8 +1,6 @@
-import json
 import pickle
 import random
 from itertools import count
-from pathlib import Path
 from types import MappingProxyType
 
 import pytest
@@ -12,6 +10,7 @@ from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import UnknownTable
 from ibbmaster.schema.saved_history import LastFolded, decode_history, encode_history
 from ibbmaster.schema.versions import TableVersions, ranges_of
+from tests.case_table import data_beside
 from tests.table_versions import column, logged_statement, place, version
 
 FIRST = version(column(1, "a"))
@@ -56,7 +55,7 @@ def test_what_is_sent_is_what_rows_need() -> None:
 T = "CREATE TABLE t (id INT, a INT)"
 U = "CREATE TABLE u (id INT)"
 #: Statements, one at each place from 1 on; then the names of t at the end, and from where to where.
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 
 
 def folded(statements: list[str]) -> SchemaHistory:

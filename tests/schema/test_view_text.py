@@ -1,15 +1,13 @@
 """SHOW CREATE VIEW and SHOW CREATE SEQUENCE; sequences were printed by MariaDB 11.8."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.schema.model import TableKind, TableVersion
 from ibbmaster.schema.view_text import create_sequence, create_view, view_parts
+from tests.case_table import data_beside
 
 MAX, MIN = "9223372036854775806", "-9223372036854775807"
-SEQUENCES = json.loads(Path(__file__).with_suffix(".json").read_text())
+SEQUENCES = data_beside(__file__)
 VIEW = (
     "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`root`@`localhost` SQL SECURITY INVOKER VIEW `d`.`v` (x) "
     "AS select 1 AS a from t WITH LOCAL CHECK OPTION"

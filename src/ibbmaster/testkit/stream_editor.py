@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from ibbmaster.replication.dump.announcing import artificial_rotate, heartbeat
+from ibbmaster.replication.dump.announcing import artificial_rotate
 from ibbmaster.replication.dump.error import EVENT_SIZE_MAX
 from ibbmaster.replication.dump.framing import SEMI_SYNC_HEADER
-from ibbmaster.replication.event.control import encode_stop
+from ibbmaster.replication.event.control import encode_heartbeat, encode_stop
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.header import (
     CHECKSUM_SIZE,
@@ -198,7 +198,7 @@ class StreamEditor:
             case "rotate":
                 return artificial_rotate(name, position, server_id=server_id, with_checksum=has_checksum)
             case "heartbeat":
-                return heartbeat(name, position, server_id=server_id, with_checksum=has_checksum)
+                return encode_heartbeat(name, position, server_id=server_id, with_checksum=has_checksum)
             case "stop":
                 return encode_stop(server_id=server_id, with_checksum=has_checksum)
         return self._places.format

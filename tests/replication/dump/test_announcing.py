@@ -4,7 +4,7 @@ import pytest
 
 from ibbmaster.gtid import GtidState
 from ibbmaster.replication.dump import announcing
-from ibbmaster.replication.event.control import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list
+from ibbmaster.replication.event.control import FLAG_UNTIL_REACHED, GtidList, encode_gtid_list, encode_heartbeat
 from ibbmaster.replication.event.format_description import ChecksumAlgorithm
 from ibbmaster.replication.event.types import EventFlag
 from tests.replication.dump.conftest import recorded
@@ -44,9 +44,6 @@ def test_a_gtid_list_tells_the_state(state: str, is_until_reached: bool, log_pos
 
 
 def test_a_heartbeat_has_a_long_form_for_positions_beyond_4_gib() -> None:
-    def beat(position: int) -> bytes:
-        return announcing.heartbeat("binlog-000000.ibb", position, server_id=1, with_checksum=False)
-
-    assert beat(16640) == recorded("heartbeat")
-    assert beat(5 << 30) == recorded("long heartbeat")
-    assert beat(0) == beat(4) == recorded("heartbeat").replace(b"\0\x41\0\0", b"\x04\0\0\0", 1)
+    one, long, *low = (encode_heartbeat("binlog-000000.ibb", at, server_id=1) for at in (16640, 5 << 30, 0, 4))
+    assert (one, long) == (recorded("heartbeat"), recorded("long heartbeat"))
+    assert low == [recorded("heartbeat").replace(b"\0\x41\0\0", b"\x04\0\0\0", 1)] * 2

@@ -1,7 +1,5 @@
-import json
 import random
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +8,9 @@ from ibbmaster.replication.dump.error import DumpError
 from ibbmaster.replication.dump.profile import PROFILES
 from ibbmaster.replication.dump.request import DumpRequest, UserValue, dump_request
 from ibbmaster.replication.wire.command import BinlogDump, decode_command
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 ENGINE, CLASSIC = PROFILES["engine"], PROFILES["classic-11.8"]
 REPLICA = BinlogDump(position=4, flags=0, server_id=2, file_name="")

@@ -1,6 +1,5 @@
 """What becomes of single events: left out, replaced, stamped; and streams that must equal captured files."""
 
-import json
 import lzma
 import zlib
 from collections.abc import Callable
@@ -18,9 +17,10 @@ from ibbmaster.replication.event.control import decode_gtid_list
 from ibbmaster.replication.event.format_description import decode_format_description
 from ibbmaster.replication.event.header import HEADER, EventHeader, decode_event_header, has_valid_checksum
 from ibbmaster.replication.event.types import EventFlag, EventType
+from tests.case_table import data_beside
 from tests.replication.dump.conftest import RECORDED, recorded
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 DUMMIES = RECORDED["dummies"]  # type, size and log_pos of an event, and the replacement
 CAPTURES = Path(__file__).parents[3] / "fixtures" / "classic"

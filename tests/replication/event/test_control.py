@@ -62,11 +62,10 @@ def test_a_cut_event_and_one_of_another_type_are_refused(decode, _, value, event
     ("position", "body"), [(4, b"log"), (2**32 - 1, b"log"), (2**32, struct.pack("<Q", 2**32) + b"log")]
 )
 def test_a_heartbeat_has_its_position_in_the_header_or_beyond_4_gib_in_the_body(position, body):
-    value = control.Heartbeat(file_name="log", position=position)
-    event = control.encode_heartbeat(value, server_id=1)
+    event = control.encode_heartbeat("log", position, server_id=1)
 
     assert event[19:] == body
-    assert decode_heartbeat(event) == value
+    assert decode_heartbeat(event) == ("log", position)
     assert decode_event_header(event).log_pos == (position if position < 2**32 else 0)
 
 
@@ -92,7 +91,7 @@ def test_a_stop_is_nothing_but_a_header():
 def test_made_up_events_carry_a_checksum_where_the_replica_wants_one():
     for event in (
         control.encode_rotate(control.Rotate(file_name="log", position=4), server_id=1, with_checksum=True),
-        control.encode_heartbeat(control.Heartbeat(file_name="log", position=4), server_id=1, with_checksum=True),
+        control.encode_heartbeat("log", 4, server_id=1, with_checksum=True),
         control.encode_gtid_list(control.GtidList(gtids=GTIDS), server_id=1, with_checksum=True),
         control.encode_binlog_checkpoint("log", server_id=1, with_checksum=True),
     ):

@@ -1,16 +1,15 @@
 """Rows and parameters of prepared statements; the bytes were sent by MariaDB 11.8."""
 
-import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster.replication.wire.binary_row import UNSIGNED, decode_parameters, encode_binary_row, encode_binary_value
 from ibbmaster.replication.wire.response import ColumnDefinition, FieldType
+from tests.case_table import data_beside
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 PARAMETERS = {name: (bytes.fromhex(data), values) for name, (data, values) in CASES["parameters"].items()}
 PARAMETERS |= {
     "a decimal": (bytes.fromhex("00 01 f600 04 312e3530"), [Decimal("1.50")]),

@@ -1,10 +1,8 @@
 import contextlib
 import functools
-import json
 import random
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,12 +13,15 @@ from ibbmaster.replication.wire.answer import encode_response
 from ibbmaster.replication.wire.capability import SERVER_DEFAULT, Capability, StatusFlag
 from ibbmaster.replication.wire.command import QueryCommand, Statistics, decode_command
 from ibbmaster.replication.wire.packet import frame_payloads
+from ibbmaster.replication.wire.refusal import broken_off
+from ibbmaster.work import BreakReason
+from tests.case_table import data_beside
 from tests.machinery.client_wire import decode_column, decode_column_count, decode_eof, decode_row
 
 PLAIN = Capability.PROTOCOL_41
 EXTENDED = SERVER_DEFAULT | Capability.EXTENDED_METADATA | Capability.CACHE_METADATA
 
-RECORDED = json.loads(Path(__file__).with_suffix(".json").read_text())  # dump-protocol, 20.1
+RECORDED = data_beside(__file__)  # dump-protocol, 20.1
 
 
 def result_set(name: str) -> wire.ResultSet:
@@ -228,3 +229,11 @@ def test_rows_of_a_prepared_statement_are_binary() -> None:
     column = wire.ColumnDefinition(name="1", column_type=3, length=1)
     payloads = list(encode_response(wire.ResultSet(columns=(column,), rows=[(b"5",), (None,)], is_binary=True)))
     assert payloads[3:5] == [bytes.fromhex("00 00 05000000"), bytes.fromhex("00 04")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    {BreakReason.KILLED: 1317, BreakReason.LEFT: 1317, BreakReason.TIMED_OUT: 1969, BreakReason.STOPPED: 1053}.items(),
+)
+def test_each_reason_has_the_number_that_a_server_gives_it(reason, code):
+    assert broken_off(reason).err.code == code

@@ -1,6 +1,3 @@
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.gtid import Gtid, GtidState
@@ -9,9 +6,10 @@ from ibbmaster.storage.ibb.chunk import Chunk, ChunkEnd, RecordType, next_chunk
 from ibbmaster.storage.ibb.commit import CommitHeader, encode_commit_header
 from ibbmaster.storage.ibb.oob import OobForest, encode_oob_node
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE
+from tests.case_table import data_beside
 from tests.machinery.disk import MemoryDisk
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 GTID_EVENT = bytes.fromhex("00f15365a2010000002600000000000000080001000000000000000000000021000000000000")

@@ -52,12 +52,6 @@ def artificial_rotate(file_name: str, position: int, *, server_id: int, with_che
     return control.encode_rotate(value, server_id=server_id, flags=flags, with_checksum=with_checksum)
 
 
-def heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool) -> bytes:
-    """Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
-    value = control.Heartbeat(file_name=file_name, position=max(position, control.POSITION_MIN))
-    return control.encode_heartbeat(value, server_id=server_id, with_checksum=with_checksum)
-
-
 @dataclass(slots=True, kw_only=True)
 class Announcements:
     request: DumpRequest
@@ -111,7 +105,8 @@ class Announcements:
             file_name, position = self.file_name, self.framer.size_sent + FIRST_POSITION
             if self.profile.rotates_with_files:
                 position = self.rewriter.position
-        self.event(heartbeat(file_name, position, server_id=self.server_id, with_checksum=self.has_checksums))
+        server_id, has_checksums = self.server_id, self.has_checksums
+        self.event(control.encode_heartbeat(file_name, position, server_id=server_id, with_checksum=has_checksums))
 
     def file_change(self, file_name: str, timestamp: int) -> None:
         """Raises DumpError: the replica asks for an offset beyond the file."""

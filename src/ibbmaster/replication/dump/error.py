@@ -1,5 +1,7 @@
 """The errors that answer a dump: MariaDB's code and words for the replica, ours for the log."""
 
+from dataclasses import dataclass, replace
+
 from ibbmaster import errors
 from ibbmaster.replication.wire.response import Err
 
@@ -8,26 +10,16 @@ EVENT_SIZE_MAX = 1 << 30  # bytes: MariaDB's limit for max_allowed_packet; it se
 GENERAL_STATE = "HY000"
 
 
-class DumpError(errors.IbbMasterError):
-    """`text` and `advice` go to the replica, `explanation` to our log."""
+@dataclass(eq=False, repr=False)
+class DumpError(errors.FieldsError):
+    """`text` and `advice` go to the replica, `explanation` to our log; `kind` is a word for the figures."""
 
-    def __init__(
-        self,
-        text: str,
-        explanation: str,
-        code: int = FATAL_ERROR_READING_BINLOG,
-        sqlstate: str = GENERAL_STATE,
-        advice: str = "",
-        kind: str = "other",
-    ) -> None:
-        """`kind` is a word for the figures."""
-        super().__init__(text, explanation, code, sqlstate, advice, kind)
-        self.kind = kind
-        self.text = text
-        self.explanation = explanation
-        self.advice = advice
-        self.code = code
-        self.sqlstate = sqlstate
+    text: str
+    explanation: str
+    code: int = FATAL_ERROR_READING_BINLOG
+    sqlstate: str = GENERAL_STATE
+    advice: str = ""
+    kind: str = "other"
 
     def __str__(self) -> str:
         return f"error {self.code} ({self.text}): {self.explanation}"
@@ -43,7 +35,7 @@ class DumpError(errors.IbbMasterError):
 
     def with_place(self, place: str) -> "DumpError":
         """As a traditional primary says it."""
-        return DumpError(self.text + place, self.explanation, self.code, self.sqlstate, self.advice, self.kind)
+        return replace(self, text=self.text + place)
 
 
 def reading_failed(cause: errors.IbbMasterError, *, group_place: str = "") -> DumpError:

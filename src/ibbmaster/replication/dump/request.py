@@ -100,8 +100,16 @@ def dump_request(
     position = _gtid_list(variables, "slave_connect_state")
     capability = min(max(_number(variables.get("mariadb_slave_capability")), 0), CAPABILITY_MAX)
     if position is None and profile.requires_gtid:
-        may_retry = capability >= CAPABILITY_ENGINE or (is_registered and _has_forgotten(variables))
-        raise _position_required(command, GTID_POSITION_REQUIRED if may_retry else FATAL_ERROR_READING_BINLOG)
+        # A client library that connected again in the dialog has lost them; a replica that does sends all.
+        is_lost = "mariadb_slave_capability" not in variables or "slave_gtid_strict_mode" in variables
+        may_retry = capability >= CAPABILITY_ENGINE or (is_registered and is_lost)
+        raise DumpError(
+            "GTID starting position is required on master with --binlog-storage-engine enabled",
+            f"replica {command.server_id} asks by file and offset ({command.file_name!r}, {command.position}): "
+            "use MASTER_USE_GTID=slave_pos there, or a classic profile here",
+            # replicas from before 12.3 connect again without end on every code but 1236
+            code=GTID_POSITION_REQUIRED if may_retry else FATAL_ERROR_READING_BINLOG,
+        )
     checksum = _text(variables.get("master_binlog_checksum")).upper()
     knows_checksums = "master_binlog_checksum" in variables
     has_unclear_checksum = knows_checksums and checksum not in ("NONE", "CRC32")
@@ -161,21 +169,6 @@ def check_variable(name: str, value: UserValue) -> DumpError | None:
             code=HEARTBEAT_PERIOD_IMPOSSIBLE,
         )
     return None
-
-
-def _position_required(command: BinlogDump, code: int) -> DumpError:
-    """Replicas from before 12.3 connect again without end on every code but 1236."""
-    return DumpError(
-        "GTID starting position is required on master with --binlog-storage-engine enabled",
-        f"replica {command.server_id} asks by file and offset ({command.file_name!r}, {command.position}): "
-        "use MASTER_USE_GTID=slave_pos there, or a classic profile here",
-        code=code,
-    )
-
-
-def _has_forgotten(variables: Mapping[str, UserValue]) -> bool:
-    """Whether a replica follows by GTID but lost its variables: its client library connected again in the dialog."""
-    return "mariadb_slave_capability" not in variables or "slave_gtid_strict_mode" in variables
 
 
 def _gtid_list(variables: Mapping[str, UserValue], name: str) -> GtidPosition | None:

@@ -2,7 +2,6 @@
 order: ANNOTATE_ROWS that were not requested, GTID events and events between groups that the replica does not know,
 marked ones."""
 
-#: Each event goes out as it is, or not at all.
 import enum
 import struct
 import zlib

@@ -115,20 +115,11 @@ def encode_gtid_list(value: GtidList, **header: Unpack[HeaderFields]) -> bytes:
     return encode_event(event_type=EventType.GTID_LIST, body=body, **header)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heartbeat:
-    file_name: str
-    position: int
-
-
-def encode_heartbeat(value: Heartbeat, *, server_id: int, with_checksum: bool = False) -> bytes:
-    """Positions from 4 GiB up take the long form."""
-    assert value.position >= POSITION_MIN
-    body = value.file_name.encode("utf-8", "surrogateescape")
-    log_pos = value.position
-    if value.position > LOG_POS_MAX:
-        log_pos = 0
-        body = LONG_POSITION.pack(value.position) + body
+def encode_heartbeat(file_name: str, position: int, *, server_id: int, with_checksum: bool = False) -> bytes:
+    """Positions from 4 GiB up take the long form. Source: MariaDB 12.3, sql_repl.cc, send_heartbeat_event()."""
+    body, log_pos = file_name.encode("utf-8", "surrogateescape"), max(position, POSITION_MIN)
+    if log_pos > LOG_POS_MAX:
+        log_pos, body = 0, LONG_POSITION.pack(position) + body
     return encode_event(
         event_type=EventType.HEARTBEAT, body=body, server_id=server_id, log_pos=log_pos, with_checksum=with_checksum
     )

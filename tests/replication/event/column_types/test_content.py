@@ -1,16 +1,15 @@
 """UUID, INET4 and INET6 as text, beside Python's own modules and what MariaDB 10.11 and 11.8 show."""
 
 import ipaddress
-import json
 import random
 import uuid
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.replication.event.column_types.content import inet4_text, inet6_text, uuid_bytes, uuid_text
+from tests.case_table import data_beside
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 
 
 def stored(text: str) -> bytes:

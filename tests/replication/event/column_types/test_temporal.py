@@ -1,7 +1,5 @@
 import datetime
-import json
 import random
-from pathlib import Path
 
 import pytest
 
@@ -9,9 +7,10 @@ from ibbmaster.errors import ConfigurationError, EventError
 from ibbmaster.replication.event.column_types.kind import read_declared
 from ibbmaster.replication.event.column_types.registry import BY_WORD, kind_of
 from ibbmaster.replication.event.rows.column import ColumnType, ValueKind
+from tests.case_table import data_beside
 from tests.replication.event.conftest import column_of, written
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 def reader(column_type, digits=0):

@@ -1,6 +1,3 @@
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.replication.event.rows.attributes import (
@@ -10,8 +7,9 @@ from ibbmaster.replication.event.rows.attributes import (
     is_unsigned,
     named_charset,
 )
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 ATTRIBUTES = DATA["attributes"]  # declared type: its words
 

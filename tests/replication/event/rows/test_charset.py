@@ -1,12 +1,11 @@
 import contextlib
-import json
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.replication.event.rows import charset as charsets
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 
 # What information_schema.COLLATIONS of MariaDB 10.11 says: ID, CHARACTER_SET_NAME

@@ -1,6 +1,4 @@
 import dataclasses
-import json
-from pathlib import Path
 
 import pytest
 from lanes.replay import CLASSIC, created_table, raw_events
@@ -11,8 +9,9 @@ from ibbmaster.replication.event.rows.declared import declare
 from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.schema.declarations import parse_declarations
+from tests.case_table import data_beside
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 
 
 def tables_of(capture):

@@ -1,10 +1,8 @@
 import dataclasses
 import datetime
-import json
 import random
 import re
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -23,9 +21,10 @@ from ibbmaster.replication.event.rows.encoding import (
 )
 from ibbmaster.replication.event.table_map import decode_rows_header
 from ibbmaster.schema.declarations import parse_declarations
+from tests.case_table import data_beside
 from tests.replication.event.conftest import schema_of
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 COLUMNS = DATA["columns"]
 

@@ -1,13 +1,11 @@
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.replication.event.statement.savepoint import SavepointStep, savepoint_step
 from ibbmaster.sqltext.cursor import Cursor
 from ibbmaster.sqltext.token import ANSI_QUOTES, tokens
+from tests.case_table import data_beside
 
-STEPS = json.loads(Path(__file__).with_suffix(".json").read_text())
+STEPS = data_beside(__file__)
 
 
 def step_of(sql, sql_mode=0):
