@@ -30,7 +30,7 @@ OTHERWISE = {
         frozenset(("bigint", "char", "date", "datetime", "decimal", "double", "int", "year")),
         ("rows/expr/", "sqltext/"),
     ),
-    "types of Python": (frozenset(("int",)), ("kernel/shapes.py",)),
+    "types of Python": (frozenset(("int",)), ("kernel/entries.py",)),
 }
 
 

@@ -5,7 +5,7 @@ import json
 import re
 from pathlib import Path
 
-from ibbmaster.kernel.shapes import kernel_names
+from ibbmaster.kernel.entries import kernel_names
 from ibbmaster.logs.log.group_content import MAY_HOLD_DDL
 from ibbmaster.logs.log.history_cache import CACHE_FILE
 from ibbmaster.position import LogPosition

@@ -2,18 +2,7 @@ import pytest
 from lanes.replay import CLASSIC, raw_events, readable_captures
 
 from ibbmaster.replication.event.statement.logged import STATEMENT_TYPES, LoggedStatement, decode_statement
-from ibbmaster.rows.effects import (
-    NO_ENGINE_SUBSTITUTION,
-    Changed,
-    DatabaseGone,
-    Effect,
-    Emptied,
-    ProgramChanged,
-    Substituted,
-    Unknown,
-    WrittenTables,
-    effects_of,
-)
+from ibbmaster.rows import effects
 from ibbmaster.sqltext.token import ANSI_QUOTES
 from tests.case_table import data_beside
 
@@ -23,24 +12,24 @@ DATA = data_beside(__file__)
 def told(sql: str, sql_mode: int = 0, error_code: int = 0) -> list[str]:
     """The effects in short, of a statement that ran in the database d."""
     statement = LoggedStatement(sql, "d", 1, sql_mode, True, error_code=error_code)
-    return [in_short(one) for one in effects_of(statement)]
+    return [in_short(one) for one in effects.effects_of(statement)]
 
 
-def in_short(one: Effect) -> str:
+def in_short(one: effects.Effect) -> str:
     match one:
-        case Emptied():
+        case effects.Emptied():
             return f"empty {one.table}" + " kept" * one.is_kept
-        case DatabaseGone():
+        case effects.DatabaseGone():
             return f"drop {one.database}.*"
-        case Changed():
+        case effects.Changed():
             return f"change {one.table}"
-        case Unknown():
+        case effects.Unknown():
             return f"{one.table}: {one.reason}" + " adds" * one.adds
-        case ProgramChanged():
+        case effects.ProgramChanged():
             return "program changed"
-        case Substituted():
+        case effects.Substituted():
             return f"{one.table} like {one.like}" if one.like else f"blackhole {one.table}" + "!" * one.is_sure
-    assert isinstance(one, WrittenTables)
+    assert isinstance(one, effects.WrittenTables)
     where = "anywhere" if one.tables is None else ",".join(map(str, one.tables))
     return f"write {where}" + " adds" * one.adds + " only" * (not one.changes) + " empties" * one.empties
 
@@ -84,8 +73,8 @@ def test_of_a_log_in_row_format_every_statement_is_understood(capture) -> None:
     for event in raw_events(CLASSIC / capture):
         if event[4] in STATEMENT_TYPES:
             statement = decode_statement(event)
-            for one in effects_of(statement):
-                if isinstance(one, WrittenTables):
+            for one in effects.effects_of(statement):
+                if isinstance(one, effects.WrittenTables):
                     written.add(statement.text)
     assert written <= {"SELECT setval(shop.sq, 1000)"} | {text for text in written if "sq" in text}, written
 
@@ -115,7 +104,7 @@ def test_a_sequence_that_is_altered_has_no_known_value_until_the_next_is_taken()
 @pytest.mark.parametrize(("sql", "is_blackhole"), DATA["engines"])
 def test_an_engine_without_rows_may_be_another_unless_the_session_forbids_it(sql, is_blackhole) -> None:
     assert ("blackhole d.t" in told(sql)) is is_blackhole
-    assert ("blackhole d.t!" in told(sql, NO_ENGINE_SUBSTITUTION)) is is_blackhole
+    assert ("blackhole d.t!" in told(sql, effects.NO_ENGINE_SUBSTITUTION)) is is_blackhole
 
 
 @pytest.mark.parametrize(("sql", "error_code", "left"), DATA["left"])
@@ -132,4 +121,4 @@ def test_of_other_statements_that_failed_nobody_knows_how_far_they_came(sql, tab
 
 
 def test_what_has_only_begun_has_no_effect() -> None:
-    assert effects_of(LoggedStatement("DROP TABLE t", "d", 1, 0, False)) == ()
+    assert effects.effects_of(LoggedStatement("DROP TABLE t", "d", 1, 0, False)) == ()

@@ -4,16 +4,7 @@ from pathlib import Path
 import pytest
 
 from ibbmaster.replication.event.rows.changes import ABSENT
-from ibbmaster.rows.shape import (
-    SchemaMode,
-    TableShape,
-    changed_columns,
-    has_every_value,
-    keeps_values,
-    united,
-    version_shape,
-    widening,
-)
+from ibbmaster.rows import shape as shapes
 from ibbmaster.schema.model import SqlType
 from ibbmaster.schema.names import column_of
 from tests.schema.conftest import type_of
@@ -23,11 +14,11 @@ ID = column(1, "id")
 
 
 def schema_of(table):
-    return version_shape("db.t", table).schema
+    return shapes.version_shape("db.t", table).schema
 
 
 def values(newest, older, image):
-    shape = version_shape("db.t", newest)
+    shape = shapes.version_shape("db.t", newest)
     return [origin.value(image) for origin in shape.origins(schema_of(older), older)]
 
 
@@ -90,7 +81,7 @@ def test_a_generated_column_that_an_image_leaves_out_is_computed() -> None:
 def test_which_columns_images_tell_is_known_without_their_values() -> None:
     old = version(ID, column(2, "a"), column(3, "g", expression="a+1"))
     new = version(ID, column(2, "a"), column(3, "g", expression="a+1"), column(4, "u", first_value="?"), since=place(5))
-    origins = version_shape("db.t", new).origins(schema_of(old), old)
+    origins = shapes.version_shape("db.t", new).origins(schema_of(old), old)
 
     assert [origin.is_told(0b011) for origin in origins] == [True, True, True, False]
     assert [origin.is_told(0b101) for origin in origins] == [True, False, True, False]
@@ -100,14 +91,16 @@ def test_which_columns_images_tell_is_known_without_their_values() -> None:
 def test_as_written_columns_are_those_of_all_versions_by_name() -> None:
     old = version(ID, column(2, "a"))
     new = version(column(1, "id", BIGINT), column(3, "b", TEXT), since=place(5))
-    shape = united(version_shape("db.t", new, SchemaMode.AS_WRITTEN), [version_shape("db.t", old)])
+    shape = shapes.united(
+        shapes.version_shape("db.t", new, shapes.SchemaMode.AS_WRITTEN), [shapes.version_shape("db.t", old)]
+    )
 
     assert [(one.name, one.type) for one in shape.columns] == [("id", 8), ("b", 15), ("a", 3)]
     assert [origin.value((1, 2)) for origin in shape.origins(schema_of(old), old)] == [1, None, 2]
 
 
 def test_without_versions_columns_are_the_same_by_name() -> None:
-    shape = TableShape(schema=named_by_event({"a": "int", "b": "int"}))
+    shape = shapes.TableShape(schema=named_by_event({"a": "int", "b": "int"}))
 
     origins = shape.origins(named_by_event({"b": "int", "c": "int"}), None)
 
@@ -125,17 +118,17 @@ WIDER = Path(__file__).with_name("wider_types.txt").read_text().splitlines()
 @pytest.mark.parametrize("pair", WIDER)
 def test_a_wider_column_keeps_every_value(pair) -> None:
     old, new = map(typed, pair.split(" -> "))
-    assert has_every_value(column_of(old), column_of(new))
-    assert keeps_values(old.type, new.type)
-    assert not keeps_values(new.type, old.type) or old.type.is_zerofill
+    assert shapes.has_every_value(column_of(old), column_of(new))
+    assert shapes.keeps_values(old.type, new.type)
+    assert not shapes.keeps_values(new.type, old.type) or old.type.is_zerofill
 
 
 def test_a_column_that_may_change_values_does_not_keep_them() -> None:
     null, filled = version(column(1, "c", INT)), version(column(1, "c", INT, is_nullable=False))
-    assert changed_columns(filled, null) == set()
-    assert changed_columns(null, filled) == {1}
+    assert shapes.changed_columns(filled, null) == set()
+    assert shapes.changed_columns(null, filled) == {1}
     texts = typed("varchar(5)"), typed("char(5)")
-    assert changed_columns(version(texts[0]), version(texts[1])) == {1}
+    assert shapes.changed_columns(version(texts[0]), version(texts[1])) == {1}
 
 
 def test_a_generated_column_changes_with_its_expression_and_what_that_takes() -> None:
@@ -144,14 +137,14 @@ def test_a_generated_column_changes_with_its_expression_and_what_that_takes() ->
     wider = version(ID, column(2, "a", BIGINT), *old.columns[2:])
     other = version(ID, column(2, "a"), column(3, "g", expression="a + 2"), column(4, "h", expression="id"))
 
-    assert changed_columns(old, renamed) == set()
-    assert changed_columns(old, wider) == {3}
-    assert changed_columns(old, other) == {3}
+    assert shapes.changed_columns(old, renamed) == set()
+    assert shapes.changed_columns(old, wider) == {3}
+    assert shapes.changed_columns(old, other) == {3}
 
 
 def test_a_set_lists_its_labels_in_the_new_order() -> None:
     old, new = typed("set('a','b')"), typed("set('b','a','c')")
-    convert = widening(column_of(old), column_of(new))
+    convert = shapes.widening(column_of(old), column_of(new))
 
     assert (convert("a,b"), convert("a"), convert("")) == ("b,a", "a", "")
 
@@ -161,6 +154,6 @@ KEPT_TYPES = [line.split("\t") for line in Path(__file__).with_name("kept_types.
 
 @pytest.mark.parametrize(("old", "new", "is_kept"), KEPT_TYPES)
 def test_only_changes_that_keep_every_value_are_trusted(old, new, is_kept) -> None:
-    assert keeps_values(type_of(old), type_of(new)) is (is_kept == "yes")
-    assert keeps_values(type_of(old), type_of(old))
-    assert not keeps_values(SqlType(word="unheard"), SqlType(word="of"))
+    assert shapes.keeps_values(type_of(old), type_of(new)) is (is_kept == "yes")
+    assert shapes.keeps_values(type_of(old), type_of(old))
+    assert not shapes.keeps_values(SqlType(word="unheard"), SqlType(word="of"))

@@ -14,8 +14,7 @@ from enum import EnumType
 from pathlib import Path
 from typing import Any
 
-from .entries import FACTS, SOURCES, Entries, digest, library
-from .shapes import ARRAYS, FieldShape, Shape, kernel_names, shapes_of
+from .entries import ARRAYS, FACTS, SOURCES, Entries, FieldShape, Shape, digest, kernel_names, library, shapes_of
 
 FLAGS = ("-std=c11", "-D_GNU_SOURCE", "-O3", "-fwrapv", "-fno-strict-aliasing", "-shared", "-fPIC")
 CPUS = {  # with an instruction for CRC-32C, as compilers of systems call them, and as Zig does

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    # items lie one behind the other: see `ibbmaster.kernel.shapes`
+    # items lie one behind the other: see `ibbmaster.kernel.entries`
     Bytes = npt.NDArray[np.uint8]
     ByteRows = npt.NDArray[np.uint8]
     State = npt.NDArray[np.int64]  # a number for each place of an enumeration

@@ -1,4 +1,5 @@
-"""Compiled kernels as functions that Python can call."""
+"""Compiled kernels as functions that Python can call. They take and give words of 64 bits: an array is its address and
+its size in each dimension, a named tuple its fields; two words are returned at most."""
 
 from __future__ import annotations
 
@@ -8,10 +9,11 @@ import struct
 import weakref
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
-from .shapes import FieldShape, ItemShape, Shape, kernel_names, results_of, shapes_of, words_of
+from . import calls
+from .calls import Kernels
 
 SOURCES = Path(__file__).with_name("native")
 FACTS = (  # the modules whose numbers and enumerations kernels know by name
@@ -21,6 +23,63 @@ FACTS = (  # the modules whose numbers and enumerations kernels know by name
 _BYTE = ctypes.c_char
 NOTHING_KNOWN = (lambda: None,)  # in place of references to arrays
 _FORMATS = {"uint8": ("B",), "int32": ("i",), "int64": ("q", "l")}  # by the name of a type of NumPy, as of `memoryview`
+
+
+class ItemShape(NamedTuple):  # of an array whose items lie side by side
+    item: str  # the name of its type
+    dimensions: int
+    is_record: bool = False  # its items, or those of a row, are the places of an enumeration
+
+
+class FieldShape(NamedTuple):  # of a named tuple
+    kind: type[Any]
+    fields: tuple[Shape, ...]
+
+
+Shape = ItemShape | FieldShape | None  # None: a number
+ARRAYS = {
+    "Bytes": ItemShape("uint8", 1),
+    "ByteRows": ItemShape("uint8", 2),
+    "Shorts": ItemShape("int32", 1),
+    "ShortRows": ItemShape("int32", 2, is_record=True),
+    "Numbers": ItemShape("int64", 1),
+    "State": ItemShape("int64", 1, is_record=True),
+    "Rows": ItemShape("int64", 2, is_record=True),
+}
+_RESULTS = {"None": 0, "int": 1, "tuple[int, int]": 2}
+
+
+def kernel_names() -> list[str]:
+    return [name for name in vars(Kernels) if not name.startswith("_")]
+
+
+def shapes_of(kernel: str) -> dict[str, Shape]:
+    return {name: _shape(said) for name, said in _annotations(kernel).items() if name != "return"}
+
+
+def results_of(kernel: str) -> int:
+    """How many words it gives."""
+    return _RESULTS[_annotations(kernel)["return"]]
+
+
+def words_of(shape: Shape) -> int:
+    if isinstance(shape, FieldShape):
+        return sum(map(words_of, shape.fields))
+    return 1 if shape is None else 1 + shape.dimensions
+
+
+def _annotations(kernel: str) -> dict[str, str]:
+    return vars(Kernels)[kernel].__annotations__  # type: ignore[no-any-return]
+
+
+def _shape(said: Any) -> Shape:
+    name = getattr(said, "__forward_arg__", said)  # of the fields of a tuple
+    if name in ("int", int):
+        return None
+    if name in ARRAYS:
+        return ARRAYS[name]
+    kind = getattr(calls, name)
+    return FieldShape(kind, tuple(_shape(field) for field in kind.__annotations__.values()))
 
 
 def library(machine: str = platform.machine()) -> Path:
@@ -40,7 +99,7 @@ def has_instructions() -> bool:
 def digest() -> str:
     """Tells a library of the sources here from others, which would write to wrong places."""
     package, own = SOURCES.parents[1], SOURCES.parent
-    parts = [*SOURCES.glob("*.[ch]"), own / "calls.py", own / "shapes.py", own / "building.py"]
+    parts = [*SOURCES.glob("*.[ch]"), own / "calls.py", own / "entries.py", own / "building.py"]
     parts += [package / f"{fact}.py" for fact in FACTS]
     return f"{crc32(b''.join(path.read_bytes() for path in sorted(parts))):08x}"
 

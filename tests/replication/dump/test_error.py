@@ -3,27 +3,25 @@ import pickle
 
 import pytest
 
-from ibbmaster.errors import (
-    ChecksumError,
-    ClassicFormatError,
-    EventError,
-    PositionPurgedError,
-    RecordError,
-    StageError,
-    StoreError,
-)
+from ibbmaster import errors
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.dump.error import DumpError, not_continuous, reading_failed, seeking_failed
 
 HERE = LogPosition.on_page(3, 17, 162)
 
 CAUSES = {
-    "a checksum": (ChecksumError(HERE, "x"), f"event read from binlog did not pass crc check ({HERE})"),
-    "a record": (RecordError(HERE, "x"), f"bogus data in log event ({HERE})"),
-    "a traditional file": (ClassicFormatError("log.000001", 4, "x"), "bogus data in log event (log.000001 offset 4)"),
-    "what a stage refuses": (StageError("group 0-1-7 cannot be filtered: x"), "group 0-1-7 cannot be filtered: x"),
-    "an event without a place": (EventError("x"), "bogus data in log event (group 7)"),
-    "the disk": (StoreError("x"), "I/O error reading log event (group 7)"),
+    "a checksum": (errors.ChecksumError(HERE, "x"), f"event read from binlog did not pass crc check ({HERE})"),
+    "a record": (errors.RecordError(HERE, "x"), f"bogus data in log event ({HERE})"),
+    "a traditional file": (
+        errors.ClassicFormatError("log.000001", 4, "x"),
+        "bogus data in log event (log.000001 offset 4)",
+    ),
+    "what a stage refuses": (
+        errors.StageError("group 0-1-7 cannot be filtered: x"),
+        "group 0-1-7 cannot be filtered: x",
+    ),
+    "an event without a place": (errors.EventError("x"), "bogus data in log event (group 7)"),
+    "the disk": (errors.StoreError("x"), "I/O error reading log event (group 7)"),
 }
 
 
@@ -43,7 +41,7 @@ def test_an_error_that_is_meant_for_the_replica_stays_as_it_is():
 
 @pytest.mark.parametrize("tell", [reading_failed, seeking_failed])
 def test_what_was_purged_is_told_as_too_old(tell):
-    error = tell(PositionPurgedError("files up to 5 are gone"))
+    error = tell(errors.PositionPurgedError("files up to 5 are gone"))
     assert (error.code, error.text, error.explanation) == (
         1236,
         "Could not find GTID state requested by slave in any binlog files. Probably the slave state is too old and "
@@ -53,12 +51,12 @@ def test_what_was_purged_is_told_as_too_old(tell):
 
 
 def test_damage_on_the_way_to_a_position_is_told_with_its_place():
-    assert seeking_failed(RecordError(HERE, "x")).text == (
+    assert seeking_failed(errors.RecordError(HERE, "x")).text == (
         f"Error while looking up GTID position in engine binlog ({HERE})"
     )
-    assert seeking_failed(EventError("x")).text == "Error while looking up GTID position in engine binlog"
-    assert seeking_failed(StoreError("x")).text == "Error while looking up GTID position in engine binlog (x)"
-    assert reading_failed(EventError("x")).text == "bogus data in log event"
+    assert seeking_failed(errors.EventError("x")).text == "Error while looking up GTID position in engine binlog"
+    assert seeking_failed(errors.StoreError("x")).text == "Error while looking up GTID position in engine binlog (x)"
+    assert reading_failed(errors.EventError("x")).text == "bogus data in log event"
 
 
 def test_a_stream_that_would_not_go_on_says_both_places():

@@ -6,13 +6,7 @@ import zlib
 import pytest
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.format_description import (
-    ChecksumAlgorithm,
-    decode_format_description,
-    describe_format,
-    encode_format_description,
-    has_checksums,
-)
+from ibbmaster.replication.event import format_description as formats
 from ibbmaster.replication.event.header import EVENT_HEADER_SIZE, encode_event
 from ibbmaster.replication.event.types import EventFlag, EventType
 from tests.damage import flipped
@@ -29,10 +23,12 @@ def altered(event: bytes, offset: int, data: bytes) -> bytes:
 
 
 def test_the_description_is_what_was_asked_for():
-    value = describe_format("11.8.6-MariaDB", type_count=171, algorithm=ChecksumAlgorithm.CRC32, created=7)
-    event = encode_format_description(value, server_id=9, log_pos=256)
+    value = formats.describe_format(
+        "11.8.6-MariaDB", type_count=171, algorithm=formats.ChecksumAlgorithm.CRC32, created=7
+    )
+    event = formats.encode_format_description(value, server_id=9, log_pos=256)
 
-    assert decode_format_description(event) == value
+    assert formats.decode_format_description(event) == value
     assert event[21 : 21 + 15] == b"11.8.6-MariaDB\0"
 
 
@@ -40,13 +36,13 @@ def test_the_flag_of_a_file_in_use_is_not_in_the_checksum(described):
     event = described[0]
     opened = event[:17] + bytes([event[17] ^ EventFlag.IN_USE]) + event[18:]
 
-    assert decode_format_description(opened) == decode_format_description(event)
+    assert formats.decode_format_description(opened) == formats.decode_format_description(event)
 
 
 def test_a_cut_event_is_refused(described):
     for size in range(len(described[0])):
         with pytest.raises(EventError):
-            decode_format_description(described[0][:size])
+            formats.decode_format_description(described[0][:size])
 
 
 def test_a_flipped_bit_is_seen(described):
@@ -54,7 +50,7 @@ def test_a_flipped_bit_is_seen(described):
     for damaged in flipped(event, step=3):
         if damaged[17] & EventFlag.IN_USE == event[17] & EventFlag.IN_USE:
             with pytest.raises(EventError):
-                decode_format_description(damaged)
+                formats.decode_format_description(damaged)
 
 
 @pytest.mark.parametrize(
@@ -65,18 +61,18 @@ def test_a_flipped_bit_is_seen(described):
     ],
 )
 def test_servers_that_know_no_checksums_say_nothing_of_them(version, has_trailer):
-    value = describe_format(version, type_count=27)
-    event = encode_format_description(value, server_id=9, log_pos=256)
+    value = formats.describe_format(version, type_count=27)
+    event = formats.encode_format_description(value, server_id=9, log_pos=256)
 
     short = encode_event(event_type=EventType.FORMAT_DESCRIPTION, body=event[EVENT_HEADER_SIZE:-5], server_id=9)
 
-    assert decode_format_description(event if has_trailer else short) == value
+    assert formats.decode_format_description(event if has_trailer else short) == value
     if not has_trailer:
-        assert not has_checksums(short[:-5] + b"\1" + short[-4:])  # it is the size of a type
+        assert not formats.has_checksums(short[:-5] + b"\1" + short[-4:])  # it is the size of a type
     else:
-        assert has_checksums(altered(event, len(event) - 5, b"\1"))
+        assert formats.has_checksums(altered(event, len(event) - 5, b"\1"))
         with pytest.raises(EventError):
-            decode_format_description(short)
+            formats.decode_format_description(short)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +87,10 @@ def test_servers_that_know_no_checksums_say_nothing_of_them(version, has_trailer
 def test_another_layout_is_refused(described, offset, data, problem):
     event = described[0]
     with pytest.raises(EventError, match=problem):
-        decode_format_description(altered(event, offset % len(event), data))
+        formats.decode_format_description(altered(event, offset % len(event), data))
 
 
 def test_a_checksum_that_is_wrong_is_said(described):
     *_, damaged = flipped(described[0])
     with pytest.raises(EventError, match="FORMAT_DESCRIPTION has a wrong checksum"):
-        decode_format_description(damaged)
+        formats.decode_format_description(damaged)

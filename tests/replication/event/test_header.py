@@ -4,16 +4,9 @@ import zlib
 import pytest
 
 from ibbmaster.errors import EventError
+from ibbmaster.replication.event import header as headers
 from ibbmaster.replication.event.group import GroupBoundary
 from ibbmaster.replication.event.gtid_event import GtidFlag
-from ibbmaster.replication.event.header import (
-    EventHeader,
-    append_checksum,
-    decode_body,
-    decode_event_header,
-    encode_event,
-    has_valid_checksum,
-)
 from ibbmaster.replication.event.split import EventSplitter, event_heads
 from ibbmaster.replication.event.types import (
     TYPE_COUNT_CLASSIC,
@@ -26,48 +19,50 @@ from tests.damage import flipped
 from tests.replication.event.conftest import event_of, query
 
 STOP = bytes.fromhex("78563412 03 01000000 13000000 00010000 4000")  # a STOP event, by protocol/event/header.md
-HEADER = EventHeader(timestamp=0x12345678, event_type=3, server_id=1, size=19, log_pos=256, flags=0x40)
+HEADER = headers.EventHeader(timestamp=0x12345678, event_type=3, server_id=1, size=19, log_pos=256, flags=0x40)
 
 
 def test_decoding_and_encoding_agree():
-    assert decode_event_header(STOP) == decode_event_header(b"..." + STOP, 3) == HEADER
-    assert encode_event(event_type=3, body=b"", server_id=1, timestamp=0x12345678, log_pos=256, flags=0x40) == STOP
+    assert headers.decode_event_header(STOP) == headers.decode_event_header(b"..." + STOP, 3) == HEADER
+    assert (
+        headers.encode_event(event_type=3, body=b"", server_id=1, timestamp=0x12345678, log_pos=256, flags=0x40) == STOP
+    )
 
 
 def test_a_cut_header_is_refused():
     for size in range(19):
         with pytest.raises(EventError, match=f"event header of {size} bytes, expected 19"):
-            decode_event_header(STOP[:size])
+            headers.decode_event_header(STOP[:size])
 
 
 def test_an_event_smaller_than_its_header_is_refused():
     with pytest.raises(EventError, match="event size 18 does not even hold the event header"):
-        decode_event_header(STOP[:9] + b"\x12" + STOP[10:])
+        headers.decode_event_header(STOP[:9] + b"\x12" + STOP[10:])
 
 
 def test_the_size_counts_the_checksum():
-    event = encode_event(event_type=2, body=b"body", server_id=7, with_checksum=True)
+    event = headers.encode_event(event_type=2, body=b"body", server_id=7, with_checksum=True)
 
-    assert decode_event_header(event).size == len(event) == 19 + 4 + 4
+    assert headers.decode_event_header(event).size == len(event) == 19 + 4 + 4
     assert event[-4:] == zlib.crc32(event[:-4]).to_bytes(4, "little")
-    assert has_valid_checksum(event)
+    assert headers.has_valid_checksum(event)
 
 
 def test_a_flipped_bit_makes_the_checksum_wrong():
-    event = append_checksum(encode_event(event_type=2, body=b"body", server_id=7))
-    assert not any(map(has_valid_checksum, flipped(event)))
+    event = headers.append_checksum(headers.encode_event(event_type=2, body=b"body", server_id=7))
+    assert not any(map(headers.has_valid_checksum, flipped(event)))
 
 
 def test_what_is_too_short_for_a_checksum_has_none():
-    assert not any(has_valid_checksum(STOP[:size]) for size in range(20))
+    assert not any(headers.has_valid_checksum(STOP[:size]) for size in range(20))
 
 
 def test_a_body_is_that_of_one_type_and_of_the_whole_event():
-    assert decode_body(STOP, 3) == (HEADER, b"")
+    assert headers.decode_body(STOP, 3) == (HEADER, b"")
     with pytest.raises(EventError, match="event type 3, expected 16"):
-        decode_body(STOP, 16)
+        headers.decode_body(STOP, 16)
     with pytest.raises(EventError, match="event of 20 bytes says it has 19"):
-        decode_body(STOP + b"x", 3)
+        headers.decode_body(STOP + b"x", 3)
 
 
 def test_a_server_of_the_engine_binlog_announces_one_type_more():
@@ -85,7 +80,7 @@ def test_each_type_has_a_name_also_one_that_is_not_known():
 
 
 SIZES = (0, 1, 40, 300, 19)
-EVENTS = [encode_event(event_type=160, body=bytes([n]) * size, server_id=n) for n, size in enumerate(SIZES)]
+EVENTS = [headers.encode_event(event_type=160, body=bytes([n]) * size, server_id=n) for n, size in enumerate(SIZES)]
 STREAM = b"".join(EVENTS)
 
 
@@ -132,7 +127,7 @@ def test_the_heads_of_events_are_all_that_is_held():
 
 
 def ends(flags: int, event: bytes) -> bool:
-    return GroupBoundary(flags).ends_with(decode_event_header(event), event)
+    return GroupBoundary(flags).ends_with(headers.decode_event_header(event), event)
 
 
 @pytest.mark.parametrize(

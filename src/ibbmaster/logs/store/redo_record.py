@@ -13,9 +13,8 @@ from ibbmaster.storage.codec import compressed_int
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.crc32c import crc32c
 from ibbmaster.storage.ibb.appender import PageChange
-from ibbmaster.storage.ibb.commit import OobStream
+from ibbmaster.storage.ibb.commit import OobStream, decode_ref, encode_ref
 from ibbmaster.storage.ibb.file_header import FIELDS, encode_page_of_fields
-from ibbmaster.storage.ibb.record import decode_ref, encode_ref
 from ibbmaster.storage.ibb.xa import PART_SIZE_MAX, Xid
 
 SEGMENT_HEADER = struct.Struct("<IIQQI")  # magic, version, size, LSN of its first record, checksum

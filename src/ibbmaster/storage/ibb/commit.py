@@ -1,13 +1,13 @@
-"""The header of a commit record. Layout: protocol/ibb/commit.md."""
+"""The header of a commit record, and references to records. Layout: protocol/ibb/commit.md, protocol/ibb/record.md."""
 
 from dataclasses import dataclass
 
 from ibbmaster.errors import RecordError
-from ibbmaster.position import LogPosition
+from ibbmaster.position import LOG_START, LogPosition
 from ibbmaster.storage.codec import compressed_int
 from ibbmaster.storage.codec.buffer import Buffer
-from .record import decode_ref, encode_ref
 
+NO_RECORD = LOG_START  # file 0 begins with a header page, so no record can begin there
 STREAM_COUNT_MAX = 2  # the statement cache's and the transaction cache's
 HEADER_SIZE_MAX = STREAM_COUNT_MAX * 5 * compressed_int.SIZE_MAX
 HEADER_SIZE_USUAL = 45  # as MariaDB's reader takes it; writers stay within
@@ -30,6 +30,17 @@ class CommitHeader:
 
 
 NO_STREAMS = CommitHeader()
+
+
+def decode_ref(data: Buffer, offset: int) -> tuple[LogPosition, int]:
+    """The reference at `offset`, and the offset after it. Raises ValueError: it runs over the end."""
+    file_no, offset = compressed_int.decode(data, offset)
+    in_file, offset = compressed_int.decode(data, offset)
+    return LogPosition(file_no, in_file), offset
+
+
+def encode_ref(ref: LogPosition) -> bytes:
+    return compressed_int.encode(ref.file_no) + compressed_int.encode(ref.offset)
 
 
 def decode_stream(data: Buffer, offset: int) -> tuple[OobStream | None, int]:

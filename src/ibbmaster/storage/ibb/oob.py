@@ -12,8 +12,7 @@ from ibbmaster.errors import RecordError
 from ibbmaster.position import LogPosition
 from ibbmaster.storage.codec import compressed_int
 from ibbmaster.storage.codec.buffer import Buffer
-from .commit import OobStream
-from .record import NO_RECORD, decode_ref, encode_ref
+from .commit import NO_RECORD, OobStream, decode_ref, encode_ref
 
 HEADER_SIZE_MAX = 5 * compressed_int.SIZE_MAX
 

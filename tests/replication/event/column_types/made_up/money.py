@@ -6,20 +6,13 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from ibbmaster.replication.event.column_types.kind import (
-    ColumnKind,
-    DeclaredType,
-    ResultType,
-    SqlType,
-    WrittenType,
-    number_of,
-)
+from ibbmaster.replication.event.column_types import kind as kinds
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.event.rows.value import Value
 from ibbmaster.sqltext import literals
 
 
-class Money(ColumnKind):
+class Money(kinds.ColumnKind):
     content = ValueKind.MONEY
     size = 8
     zero = "0.00"
@@ -28,21 +21,21 @@ class Money(ColumnKind):
     def convert(self, column: Column) -> Callable[[bytes], Value]:
         return lambda data: f"{Decimal(int.from_bytes(data, 'little', signed=True)).scaleb(-2):.2f}"
 
-    def declare(self, column: Column, declared: DeclaredType) -> dict[str, Any]:
+    def declare(self, column: Column, declared: kinds.DeclaredType) -> dict[str, Any]:
         declared.expect(column, column.type == ColumnType.LONGLONG)
         return {"kind": self.content}
 
-    def write(self, declared: DeclaredType) -> WrittenType:
-        return WrittenType(ColumnType.LONGLONG, b"", _cents, is_unsigned=False)
+    def write(self, declared: kinds.DeclaredType) -> kinds.WrittenType:
+        return kinds.WrittenType(ColumnType.LONGLONG, b"", _cents, is_unsigned=False)
 
-    def stored(self, column: Column, sql: SqlType, value: literals.Value) -> bytes:
+    def stored(self, column: Column, sql: kinds.SqlType, value: literals.Value) -> bytes:
         return _cents(value)
 
     def fitted(self, value: Value, column: Column) -> Value:
-        return None if (number := number_of(value)) is None else f"{number:.2f}"
+        return None if (number := kinds.number_of(value)) is None else f"{number:.2f}"
 
-    def result(self, sql: SqlType) -> ResultType:
-        return ResultType(ColumnType.VAR_STRING, 21, is_text=True)
+    def result(self, sql: kinds.SqlType) -> kinds.ResultType:
+        return kinds.ResultType(ColumnType.VAR_STRING, 21, is_text=True)
 
 
 def _cents(value: object) -> bytes:

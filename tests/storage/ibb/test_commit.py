@@ -10,7 +10,6 @@ from ibbmaster.storage.ibb import commit, xa
 from ibbmaster.storage.ibb.chunk import RecordType
 from ibbmaster.storage.ibb.commit import CommitHeader, OobStream, decode_commit_header, encode_commit_header
 from ibbmaster.storage.ibb.gtid_state import GtidStateRecord, decode_gtid_state, encode_gtid_state
-from ibbmaster.storage.ibb.record import decode_ref, encode_ref
 
 HERE = LogPosition.on_page(4, 2, 9)
 ONE = OobStream(node_count=1, first=LogPosition(0, 16389), last=LogPosition(0, 16389))
@@ -96,8 +95,8 @@ def test_what_no_server_writes_is_refused(kind, data, problem):
 
 
 def test_a_reference_is_file_and_offset_and_after_headers_and_states_there_may_be_more():
-    assert encode_ref(LogPosition(1, 16475)) == bytes.fromhex("08 da0202")
-    assert decode_ref(b"..\x08\xda\x02\x02..", 2) == (LogPosition(1, 16475), 6)
+    assert commit.encode_ref(LogPosition(1, 16475)) == bytes.fromhex("08 da0202")
+    assert commit.decode_ref(b"..\x08\xda\x02\x02..", 2) == (LogPosition(1, 16475), 6)
     header, size = decode_commit_header(bytes.fromhex("00") + b"payload", HERE)
     assert (header, size) == (commit.NO_STREAMS, 1)
     assert decode_gtid_state(bytes.fromhex("10 20 00 08 10 00 10 4106") + b"more", HERE).gtids == PAIRS
@@ -106,8 +105,8 @@ def test_a_reference_is_file_and_offset_and_after_headers_and_states_there_may_b
 def test_any_reference_reads_back_and_no_cut_one_does():
     for _ in range(200):
         ref = LogPosition(random.randrange(2**64), random.randrange(2 ** random.randrange(1, 65)))
-        encoded = encode_ref(ref)
-        assert decode_ref(encoded, 0) == (ref, len(encoded))
+        encoded = commit.encode_ref(ref)
+        assert commit.decode_ref(encoded, 0) == (ref, len(encoded))
         for size in range(len(encoded)):
             with pytest.raises(ValueError, match="data"):
-                decode_ref(encoded[:size], 0)
+                commit.decode_ref(encoded[:size], 0)
