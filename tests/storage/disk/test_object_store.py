@@ -30,14 +30,6 @@ def test_an_object_that_has_changed_is_not_read(object_store):
         client_of(url).read(found, 0, 5)
 
 
-def test_an_object_is_created_once(object_store):
-    url = object_store.new_place()
-    client_of(url).create("one", b"first")
-    with pytest.raises(StoreError, match=r"/one is there already, and objects are never overwritten$"):
-        client_of(url).create("one", b"other")
-    assert bytes(client_of(url).read(client_of(url).head("one"), 0, 5)) == b"first"
-
-
 def test_what_goes_wrong_is_one_line(object_store, monkeypatch):
     url = object_store.new_place()
     object_store.put(f"{url}/one", b"first")
@@ -55,11 +47,6 @@ def test_what_goes_wrong_is_one_line(object_store, monkeypatch):
     object_store.fault = lambda request: 403
     with pytest.raises(StoreError, match="refuses access"):
         client.list()
-
-
-def test_a_bucket_that_is_missing_is_named(object_store):
-    with pytest.raises(MissingFileError, match=r"^s3://nowhere/x: there is no such bucket$"):
-        client_of("s3://nowhere/x").list()
 
 
 def test_a_store_that_cannot_be_reached_is_named(object_store, monkeypatch):

@@ -32,9 +32,3 @@ def test_what_does_not_fit_is_refused():
 def test_a_size_that_is_not_that_of_the_type_is_refused():
     with pytest.raises(EventError, match="column 2 has floats of 8 bytes"):
         BY_WORD["float"].layout("column 2", ColumnType.FLOAT, 8, b"\x08")
-
-
-def test_a_cut_number_is_an_error():
-    for size in range(8):
-        with pytest.raises(ValueError, match="a value of 8 bytes runs over the end of the rows"):
-            value_reader(column_of(ColumnType.DOUBLE))(bytes(size), 0)

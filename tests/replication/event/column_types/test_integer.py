@@ -4,7 +4,6 @@ import struct
 import pytest
 
 from ibbmaster.errors import EventError
-from ibbmaster.replication.event.column_types.integer import INTEGER_SIZES
 from ibbmaster.replication.event.column_types.kind import read_declared
 from ibbmaster.replication.event.column_types.registry import BY_WORD, value_reader
 from ibbmaster.replication.event.rows.column import ColumnType
@@ -40,13 +39,6 @@ def test_what_is_no_number_is_no_integer():
 def test_a_number_of_three_bytes_has_its_sign():
     assert value_reader(column_of(ColumnType.INT24))(b"\xff\xff\xff", 0) == (-1, 3)
     assert value_reader(column_of(ColumnType.INT24, is_unsigned=True))(b"\xff\xff\xff", 0) == (2**24 - 1, 3)
-
-
-@pytest.mark.parametrize("kind", INTEGER_SIZES)
-def test_a_cut_number_is_an_error(kind):
-    for size in range(INTEGER_SIZES[kind]):
-        with pytest.raises(ValueError, match="runs over the end of the rows"):
-            value_reader(column_of(kind))(bytes(size), 0)
 
 
 def test_a_declared_sign_counts_where_the_event_says_none():
