@@ -130,6 +130,7 @@ def test_the_client_hears_what_a_real_primary_says(version, new_server, run_tool
         compare("boss", ON_A_LOG)
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_shutdown_wait_slaves.test
 def test_a_real_replica_goes_on_through_purges_and_has_everything_after_a_shutdown_that_waits(
     version, new_replica, run_tool, tmp_path
 ):

@@ -106,6 +106,20 @@ def test_without_that_nothing_is_changed_and_everything_that_is_durable_is_serve
     assert "1 groups are in the redo log of a writer that is gone, and are served from there" in caplog.text
 
 
+def test_a_log_that_is_archived_is_rotated_and_does_not_begin_anew(tmp_path):
+    options = options_of(tmp_path / "log", "--own", "--archive", str(tmp_path / "archive"))
+    with open_log(options) as log, ibbmaster.serve(log, tls="off", grant="ALL") as primary:
+        log.append("0-1-1", "CREATE DATABASE shop")
+        with pymysql.connect(host="127.0.0.1", port=primary.port, user="repl", ssl_disabled=True) as connection:
+            for sql in ("RESET MASTER", "SET GLOBAL gtid_binlog_state=''", "FLUSH BINARY LOGS DELETE_DOMAIN_ID=(0)"):
+                with pytest.raises(
+                    pymysql.err.MySQLError, match=r"1290.*the archive at .*archive goes on with this one"
+                ):
+                    connection.query(sql)
+            connection.query("FLUSH BINARY LOGS")
+            connection.query(f"PURGE BINARY LOGS TO '{log.status.active_file}'")
+
+
 def test_a_directory_that_another_process_writes_cannot_be_owned(tmp_path):
     with BinlogStore(RealDisk(tmp_path)), pytest.raises(BusyError), open_log(options_of(tmp_path, "--own")):
         pass

@@ -176,6 +176,7 @@ def test_a_log_that_follows_another_is_rotated_and_purged_and_begins_at_no_other
         assert until_last(dumping(relay.port, "0-1-19"), 500) == [500]
 
 
+# As mysql-test/suite/binlog_in_engine/rpl_shutdown_wait_slaves.test
 @pytest.mark.parametrize("words", ["SLAVES", "REPLICAS"])
 def test_a_shutdown_may_wait_until_every_replica_has_everything(log, primary, words):
     fill(log)
