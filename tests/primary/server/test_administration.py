@@ -195,6 +195,18 @@ def test_a_shutdown_may_wait_until_every_replica_has_everything(log, primary, wo
     assert received(ahead) == [GROUPS + 1]
 
 
+def test_a_shutdown_that_waits_is_cut_short_by_one_that_does_not(log, primary):
+    fill(log)
+    behind, idle = dumping(primary.port), client_of(primary.port)
+    behind._read_packet()
+    client_of(primary.port).query("SHUTDOWN WAIT FOR ALL REPLICAS")
+    assert idle._sock.recv(1) == b""
+
+    primary.stop()
+
+    assert len(received(behind)) < GROUPS
+
+
 def test_a_shutdown_ends_dumps_where_they_are_after_its_answer(log, primary):
     fill(log)
     behind = dumping(primary.port)

@@ -89,6 +89,11 @@ def test_recorded_commands_decode_to_what_the_recorder_saw(conversation: Any) ->
                 pytest.fail("no recorded client sends this")
 
 
+@pytest.mark.parametrize("body", [b"", b"\x00"], ids=len)
+def test_a_shutdown_by_command_is_that_of_the_statement(body: bytes) -> None:
+    assert wire.decode_command(b"\x08" + body) == wire.QueryCommand(sql=b"SHUTDOWN")
+
+
 def test_a_file_name_ends_at_its_first_nul() -> None:
     name = b"\x00\x00\x00\x00"  # python-mysql-replication pads its empty name
     assert wire.decode_command(DUMP + name) == wire.decode_command(DUMP)

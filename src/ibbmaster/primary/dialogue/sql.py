@@ -380,7 +380,7 @@ class _Parser(QueryReader):
         if verb == "FLUSH":
             if not self._accept("NO_WRITE_TO_BINLOG"):
                 self._accept("LOCAL")
-            if self._accept("BINARY", "LOGS"):
+            if self._accept("BINARY", "LOGS") or self._accept("LOGS"):
                 domain_ids = self._deleted_domains() if self._accept("DELETE_DOMAIN_ID") else ()
                 if self.is_at_end or self._peek(";"):
                     return verbs.FlushLogs(domain_ids)

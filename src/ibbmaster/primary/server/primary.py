@@ -169,12 +169,12 @@ class Primary:
         await self._parts.workers.wait_until_idle()
 
     async def _serve_rest(self) -> None:
-        """Until each dump has reached the end of the log once. Source: MariaDB 12.3, sql_repl.cc, should_stop(), whose
-        dumps end there while the server shuts down."""
+        """Until each dump has reached the end of the log once, or `stop` waits for none of them. Source: MariaDB 12.3,
+        sql_repl.cc, should_stop(), whose dumps end there while the server shuts down."""
         await trio.to_thread.run_sync(self.engine.wait_for_growth, 0.0)
         self._parts.log_end.announce()  # what is known of the end may be void
         ready: set[Session] = set()
-        while True:
+        while self._stops_for_replicas:
             await trio.sleep(STOP_STEP_S)
             dumps = [session for session in self.registry if session.dump_server_id is not None]
             ready.update(one for one in dumps if one.dump is not None and one.dump.place is None)
@@ -217,7 +217,7 @@ class Primary:
                     continue
                 name, count = signal.Signals(number).name, len(self.registry)
                 log.info("%s: serving ends, and %d connections with it", name, count)
-                if self._stopping.is_set():
+                if self._stopping.is_set() and not self._stops_for_replicas:
                     scope.cancel()  # the second one waits for nobody
                 self.stop()
 

@@ -26,6 +26,7 @@ class Command(enum.IntEnum):
     QUIT = 0x01
     INIT_DB = 0x02
     QUERY = 0x03
+    SHUTDOWN = 0x08
     STATISTICS = 0x09
     PROCESS_KILL = 0x0C
     PING = 0x0E
@@ -187,6 +188,7 @@ AnyCommand: TypeAlias = _OfSessions | _OfStatements | _Others
 
 _ALONE: dict[int, AnyCommand] = {
     Command.QUIT: Quit(),
+    Command.SHUTDOWN: QueryCommand(sql=b"SHUTDOWN"),
     Command.STATISTICS: Statistics(),
     Command.PING: Ping(),
     Command.RESET_CONNECTION: ResetConnection(),
