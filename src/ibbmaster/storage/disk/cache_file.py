@@ -15,7 +15,7 @@ MODE = 0o640
 
 class CacheFile:
     """A faulty file counts as missing, as one that another user may have written; beside a log its owner may, who could
-    have written the log, too. With `count_max` the directory is made when needed, and holds at most so many files."""
+    have written the log, too. With `count_max` the directory is made when needed, and holds at most that many files."""
 
     def __init__(self, path: Path, *, size_max: int, count_max: int | None = None) -> None:
         self.path = path

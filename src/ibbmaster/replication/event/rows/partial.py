@@ -196,7 +196,7 @@ class PlainRows(PartialRows):
 
 
 def encode_fragments(event: bytes, fragment_bytes: int) -> Iterator[bytes]:
-    """Of at most so many bytes. Source: MariaDB 12.3, `binlog_row_event_fragment_threshold`."""
+    """Of at most that many bytes. Source: MariaDB 12.3, `binlog_row_event_fragment_threshold`."""
     if len(event) <= fragment_bytes:
         yield event
         return
