@@ -15,8 +15,9 @@ from tests.primary.server.conftest import PASSWORD, USER, client_of, refusal
 GUESSERS = 100
 
 
-async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archive, monkeypatch):
+async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archive, monkeypatch, caplog):
     monkeypatch.setattr(login_guard, "DELAY_MAX_S", 0.01)
+    caplog.set_level("INFO", "ibbmaster.primary.server")
 
     def guess_and_log_in(port):
         for _ in range(FREE_TRIES + 3):
@@ -30,6 +31,7 @@ async def test_wrong_logins_are_counted_and_the_right_one_gets_in(serving, archi
     counted = {name: status[name] for name in ("Access_denied_errors", "Ibb_logins_delayed", "Connections")}
     assert counted == {"Access_denied_errors": "8", "Ibb_logins_delayed": "3", "Connections": "9"}
     assert status["Ibb_login_addresses_slowed"] == "1"
+    assert sum("login refused" in line for line in caplog.messages) == 1, "those that are alike are one line"
 
 
 @pytest.mark.parametrize("auth", ["native", "ed25519"])

@@ -63,7 +63,10 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
         primary.registry.dumps_ended["ok" if dump.error is None else dump.error.kind] += 1
     if dump.error is not None:
         session.reason = f"its dump ended: {dump.error}"
-        log.warning("%s (server id %d) ended: %s", session, command.server_id, dump.error)
+        level, others = primary.registry.alike.level_of(
+            (session.host, session.user, command.server_id, dump.error.text)
+        )
+        log.log(level, "%s (server id %d) ended: %s%s", session, command.server_id, dump.error, others)
 
 
 async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:

@@ -79,6 +79,11 @@ async def _claim(client: ConnectedClient) -> LoggedIn | LoginFailed | None:
                 return None
 
 
+def _log(client: ConnectedClient, text: str, level_max: int) -> None:
+    level, others = client.primary.registry.alike.level_of((client.session.host, client.session.user, text))
+    log.log(min(level, level_max), "%s: %s%s", client, text, others)
+
+
 async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> bool:
     """Whether the client may stay; else it has its answer."""
     session, is_right = client.session, isinstance(login, LoggedIn)
@@ -87,14 +92,13 @@ async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> 
     if delay_s is None:
         logins["turned_away"] += 1
         session.reason = "too many logins of its account wait, where much from its address was wrong"
-        log.info("%s: %s", client, session.reason)
+        _log(client, session.reason, logging.INFO)
         await client.send_instead(TOO_MANY_CONNECTIONS)
         return False
     if isinstance(login, LoginFailed):
         logins["wrong"] += 1
         session.reason = f"its login was refused: {login.reason}"
-        level, others = client.primary.registry.alike.level_of((session.host, login.user, login.reason))
-        log.log(level, "%s: login refused: %s%s", client, login.reason, others)
+        _log(client, f"login refused: {login.reason}", logging.WARNING)
         await trio.sleep(delay_s)
         await client.flush()
         return False
@@ -102,7 +106,7 @@ async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> 
         logins["too_many"] += 1
         session.reason = "its account has too many connections"
         text = f"User '{login.user}' has exceeded the 'max_user_connections' resource (current value: {most})"
-        log.info("%s: %s", client, text)
+        _log(client, text, logging.INFO)
         await client.send_instead(Err(code=1226, sqlstate="42000", text=text))
         return False
     logins["ok"] += 1
