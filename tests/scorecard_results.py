@@ -3,8 +3,16 @@
 import random
 from pathlib import Path
 
-from ibbmaster_scorecard.grade import Grade
-from ibbmaster_scorecard.results import Cell, Confirmation, ConsumerResult, FaultBytes, Results, Resume, ScenarioResult
+from ibbmaster_scorecard.results import (
+    Cell,
+    Confirmation,
+    ConsumerResult,
+    FaultBytes,
+    Grade,
+    Results,
+    Resume,
+    ScenarioResult,
+)
 
 GTID_EVENT = "6a5f2c69a2030000002a000000ac0400000000660000000000000000000000080000000000000000000017d3a1c4"
 EVENTS = ("GTID", "TABLE_MAP", "WRITE_ROWS_V1", "XID")

@@ -178,7 +178,7 @@ def _confirmed(args: argparse.Namespace, results: Results, adapters: Mapping[str
     """With what became of each silent loss beside a real primary."""
     from ibbmaster.commands.cli.progress import progress
     from .cards import read_cards
-    from .grade import Grade
+    from .results import Grade
 
     confirm = _module("confirming").confirm
     cards = {card.name: card for card in read_cards()}

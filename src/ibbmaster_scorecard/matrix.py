@@ -4,8 +4,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from ibbmaster.facts import NULL, rows_of
-from .grade import Grade
-from .results import Cell, ConsumerResult, Results, ScenarioResult
+from .results import Cell, ConsumerResult, Grade, Results, ScenarioResult
 
 
 class GradeLook(NamedTuple):

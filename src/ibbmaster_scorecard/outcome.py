@@ -5,13 +5,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.fault_plan import FaultRecord
+from ibbmaster.testkit.fault import FaultRecord, PlannedFault
 from ibbmaster.testkit.witness import SeenConnection
-from .grade import Grade, RunEnd, judge
 from .journal import ToldEvent, shown_line
 from .matching import LoggedGroup
-from .results import Cell, FaultBytes, Resume
+from .results import Cell, FaultBytes, Grade, Resume, RunEnd, judge
 
 LINES_MAX = 200
 LOG_MAX = 8192  # characters

@@ -19,9 +19,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ibbmaster.replication.event.types import EventType
-from .grade import Grade
 from .matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain, score, tally
-from .results import Cell, ConsumerResult, Results, ScenarioResult
+from .results import Cell, ConsumerResult, Grade, Results, ScenarioResult
 
 EVENT_BYTES_MAX = 4096  # of the event at a fault that a page shows
 _TEMPLATE = Path(__file__).with_name("page.html")

@@ -8,9 +8,8 @@ import re
 from collections import defaultdict
 from html import escape
 
-from .grade import Grade
 from .matrix import LOOKS, cells_by_place, counted, families, is_best, look_name, plain, score, tally
-from .results import ConsumerResult, Results
+from .results import ConsumerResult, Grade, Results
 
 SIZE_MAX = 60_000  # bytes
 SQUARE = 14  # pixels at most

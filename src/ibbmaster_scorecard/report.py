@@ -5,9 +5,8 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from ibbmaster.errors import ConfigurationError
-from .grade import Grade
 from .matrix import LOOKS, cells_by_place, counted, families, findings, is_best, plain, score, tally
-from .results import Cell, ConsumerResult, Results, ScenarioResult
+from .results import Cell, ConsumerResult, Grade, Results, ScenarioResult
 
 TEXT_SIZE_MAX = 60_000  # characters: the most of an issue on a code-hosting site
 DETAILS_MAX = 6  # changes of one kind that a finding names

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.api.log_files import ClassicLogFiles, LogCheck, LogVerification, PagedLogFiles, opened_files
+from ibbmaster.api.log_files import ClassicLogFiles, LogVerification, PagedLogFiles, opened_files
 from ibbmaster.errors import ConfigurationError, DamageError, StoreError
-from ibbmaster.storage.ibb.page import PAGE_SIZE
 from tests.damage import flip
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -46,15 +45,6 @@ def test_places_and_the_server_are_those_that_the_files_have(log):
     (first, *_) = log.groups()
     with pytest.raises(LookupError):
         log.stored.plan_of_group(first.start._replace(file_no=99))
-
-
-def test_all_bytes_are_read_to_find_faults(log):
-    verified, heard = LogCheck(), []
-    assert list(log.stored.faults(verified, jobs=2, on_bytes=heard.append)) == []
-    assert verified.totals.files == len(log.files)
-    assert verified.totals.groups == len(list(log.groups()))
-    assert sum(heard) > PAGE_SIZE
-    log.stored.expect_whole()
 
 
 def test_groups_that_only_the_redo_log_has_are_missing_in_the_files(tmp_path):

@@ -3,7 +3,6 @@ and a silent loss of one beside a real primary, too, which crashes and purges on
 """
 
 import importlib.util
-import json
 import sys
 import threading
 from collections.abc import Iterator
@@ -25,10 +24,10 @@ from ibbmaster_scorecard.adapter import OURS, build, read_adapters
 from ibbmaster_scorecard.cards import read_cards
 from ibbmaster_scorecard.confirming import RealStage, confirm
 from ibbmaster_scorecard.consumer import Consumer
-from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.journal import ToldEvent
-from ibbmaster_scorecard.results import Cell
+from ibbmaster_scorecard.results import Cell, Grade
 from ibbmaster_scorecard.runner import run_card
+from tests.case_table import data_beside
 from tests.commands.recorder.test_recording import groups_of, wait_until
 from tests.machinery.events import split_events
 
@@ -41,7 +40,7 @@ def adapter_module(adapter: str, name: str) -> ModuleType:
     return module
 
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+_DATA = data_beside(__file__)
 CARDS = {card.name: card for card in read_cards()}
 RUNS = [
     ("mariadb-10.11", "plain-11.8", Grade.EXACT),

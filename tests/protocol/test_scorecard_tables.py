@@ -17,9 +17,8 @@ from ibbmaster_scorecard import runner
 from ibbmaster_scorecard.adapter import Adapter, read_adapters
 from ibbmaster_scorecard.cards import read_cards
 from ibbmaster_scorecard.consumer import FATAL_S, RESTARTS_S, Supervised
-from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.journal import TOLD
-from ibbmaster_scorecard.results import Cell, read_results
+from ibbmaster_scorecard.results import Cell, Grade, read_results
 from tests.case_table import data_beside
 from tests.protocol.documents import rows_under
 

@@ -3,7 +3,7 @@ import pytest
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.scenario import parse_scenario
 from ibbmaster_scorecard.cards import parse_cards, read_cards
-from ibbmaster_scorecard.grade import Grade
+from ibbmaster_scorecard.results import Grade
 
 CARDS = read_cards()
 WORKLOADS = (

@@ -1,4 +1,3 @@
-import json
 import sys
 import tomllib
 import types
@@ -12,8 +11,8 @@ from ibbmaster_scorecard import command
 from ibbmaster_scorecard import runner as runner_module
 from ibbmaster_scorecard.adapter import Adapter
 from ibbmaster_scorecard.cards import Card
-from ibbmaster_scorecard.grade import Grade
-from ibbmaster_scorecard.results import Cell, Confirmation, Results, parse_results, read_results
+from ibbmaster_scorecard.results import Cell, Confirmation, Grade, Results, parse_results, read_results
+from tests.case_table import data_beside
 
 MANIFEST = """
 title = "{name}"
@@ -198,7 +197,7 @@ def test_a_full_disk_is_said_and_a_device_stays_one(run, adapters, matrix, tmp_p
     assert (full.is_symlink(), Path("/dev/full").is_char_device()) == (True, True)
 
 
-WRONG = json.loads(Path(__file__).with_suffix(".json").read_text())
+WRONG = data_beside(__file__)
 
 
 @pytest.mark.parametrize(("arguments", "problem"), WRONG.items(), ids=WRONG)

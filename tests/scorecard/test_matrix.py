@@ -1,6 +1,5 @@
 import pytest
 
-from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.matrix import (
     LOOKS,
     cells_by_place,
@@ -12,6 +11,7 @@ from ibbmaster_scorecard.matrix import (
     plain,
     tally,
 )
+from ibbmaster_scorecard.results import Grade
 from tests import scorecard_results
 
 

@@ -3,13 +3,12 @@ from dataclasses import replace
 import pytest
 
 from ibbmaster.gtid import Gtid
-from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.fault_plan import FaultRecord
+from ibbmaster.testkit.fault import FaultRecord, PlannedFault
 from ibbmaster.testkit.witness import SeenConnection, SeenStatement, SentEvent
-from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.journal import ToldEvent
 from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup
 from ibbmaster_scorecard.outcome import EVENT_MAX, LINES_MAX, LOG_MAX, RunRecord, cell_of
+from ibbmaster_scorecard.results import Grade
 
 CHANGE = LoggedChange(table="shop.orders", kind="insert", after={"id": 1}, columns=("id",))
 GROUP = LoggedGroup(gtid="0-3-101", changes=(CHANGE,))

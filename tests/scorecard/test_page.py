@@ -5,10 +5,9 @@ from urllib.parse import quote
 
 import matplotlib.image
 
-from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.matrix import LOOKS
 from ibbmaster_scorecard.page import EVENT_BYTES_MAX, render
-from ibbmaster_scorecard.results import FaultBytes, Results
+from ibbmaster_scorecard.results import FaultBytes, Grade, Results
 from tests import scorecard_results
 from tests.machinery.seen_page import SeenPage, browse, needs_chromium
 from tests.machinery.tables import rows_of

@@ -6,10 +6,9 @@ from xml.etree import ElementTree
 import pytest
 
 from ibbmaster_scorecard import results as kept_results
-from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.matrix import LOOKS, look_name
 from ibbmaster_scorecard.picture import NAME_LENGTH_MAX, SIZE_MAX, SQUARE, render
-from ibbmaster_scorecard.results import Results
+from ibbmaster_scorecard.results import Grade, Results
 from tests import scorecard_results
 
 ROOT = Path(__file__).parents[2]

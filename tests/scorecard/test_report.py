@@ -6,10 +6,9 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster_scorecard import results as kept_results
-from ibbmaster_scorecard.grade import Grade
 from ibbmaster_scorecard.matrix import LOOKS
 from ibbmaster_scorecard.report import DETAILS_MAX, TEXT_SIZE_MAX, table, text_for_authors
-from ibbmaster_scorecard.results import Cell, Results
+from ibbmaster_scorecard.results import Cell, Grade, Results
 from tests import scorecard_results
 
 ROOT = Path(__file__).parents[2]

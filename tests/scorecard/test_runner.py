@@ -1,5 +1,4 @@
 import contextlib
-import json
 import threading
 import time
 from dataclasses import replace
@@ -10,8 +9,7 @@ import pytest
 from ibbmaster_scorecard import consumer as consumer_module
 from ibbmaster_scorecard.adapter import Adapter, read_adapters
 from ibbmaster_scorecard.cards import Card, read_cards
-from ibbmaster_scorecard.grade import Grade
-from ibbmaster_scorecard.results import Cell, new_results, parse_results
+from ibbmaster_scorecard.results import Cell, Grade, new_results, parse_results
 from ibbmaster_scorecard.runner import (
     RunOverError,
     described,
@@ -20,6 +18,7 @@ from ibbmaster_scorecard.runner import (
     run_card,
     run_matrix,
 )
+from tests.case_table import data_beside
 
 CARDS = {card.name: card for card in read_cards()}
 PYTHON = read_adapters()["python-mysql-replication"]
@@ -79,7 +78,7 @@ def scripted(directory: Path, script: str, **keys: object) -> Adapter:
 
 
 #: What a program does; whether it says nothing more; its grade, its summary, and how often it was started again.
-SCRIPTS = json.loads(Path(__file__).with_suffix(".json").read_text())
+SCRIPTS = data_beside(__file__)
 
 
 @pytest.mark.parametrize(("script", "is_silent", "grade", "summary", "restarts"), SCRIPTS.values(), ids=SCRIPTS)

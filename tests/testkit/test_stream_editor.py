@@ -1,8 +1,6 @@
-import json
 import random
 from functools import partial
 from itertools import repeat
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,9 @@ from ibbmaster.replication.event.header import encode_event
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.replication.wire.packet import PACKET_PAYLOAD_MAX, frame_packets
 from ibbmaster.testkit import stream_editor
-from ibbmaster.testkit.fault import PlannedFault
-from ibbmaster.testkit.fault_plan import FaultPlan
+from ibbmaster.testkit.fault import FaultPlan, PlannedFault
 from ibbmaster.testkit.stream_editor import StreamEditor
+from tests.case_table import data_beside
 from tests.tap import framed, tap
 
 SEMI_SYNC = b"\0\xef\0"
@@ -42,7 +40,7 @@ def group(seq_no, *sizes):
     return [b"\0" + event for event in (encode_gtid_event(head), *body, end)]
 
 
-PLANS = json.loads(Path(__file__).with_suffix(".json").read_text())["plans"]
+PLANS = data_beside(__file__)["plans"]
 
 
 @pytest.mark.parametrize("faults", PLANS, ids=lambda faults: ", ".join(faults) or "none")

@@ -15,7 +15,7 @@ from ibbmaster.replication.dump.profile import PROFILES, profile_of_server
 from ibbmaster.storage.disk.place import place
 from ibbmaster.storage.disk.whole_objects import objects_at
 from .log import Log
-from .log_path import PathLike
+from .log_files import PathLike
 
 if TYPE_CHECKING:
     from ibbmaster.primary.server.figures import Figure

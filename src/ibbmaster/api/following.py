@@ -30,7 +30,7 @@ from ibbmaster.logs.store.redo_names import holds_log
 from ibbmaster.sizes import parse_size
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.place import local_place
-from .log_path import PathLike, log_path
+from .log_files import PathLike, log_path
 from .stores import Size, WritingOptions, new_store
 
 if TYPE_CHECKING:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ibbmaster.errors import ConfigurationError, DamageError
+from ibbmaster.errors import ConfigurationError, DamageError, StoreError
 from ibbmaster.logs.log.fault import Fault, Totals
 from ibbmaster.logs.store.redo_names import has_redo_log
 from ibbmaster.position import LogPosition, NamedPosition
-from ibbmaster.storage.disk.place import ObjectPath, open_disk
+from ibbmaster.storage.disk.place import ObjectPath, open_disk, place
 from ibbmaster.storage.ibb.file_name import parse_file_name
 from ibbmaster.storage.ibb.page import PAGE_SIZE
-from .log_path import log_path
 
 if TYPE_CHECKING:
     from ibbmaster.logs.classic.engine import ClassicBinlog
@@ -25,6 +25,27 @@ if TYPE_CHECKING:
     from .file_states import FileFacts
 
 BLOCK_SIZE = 512  # bytes, in which the system counts what a file has of the disk
+
+PathLike = str | os.PathLike[str]
+
+
+def log_path(path: PathLike) -> Path:
+    """A path or URL that can name a log, whether it exists or not. Raises ConfigurationError: no log can be at such
+    a URL; StoreError: no file can have this name."""
+    where = place(path)
+    if isinstance(where, ObjectPath):
+        return where
+    try:
+        os.lstat(where)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        pass
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) else str(error)
+        shown = str(path)[:80].replace("\0", "\\0")
+        raise StoreError(f"{shown!r} cannot be the path of a log: {problem}") from None
+    return where
+
+
 OnBytes = Callable[[int], object]
 
 

@@ -15,8 +15,7 @@ from ibbmaster.schema.name_case import NameCase, parse_name_case
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.storage.disk.place import local_place
 from .log import FileView, Log
-from .log_files import file_no_of, files_at
-from .log_path import PathLike, log_path
+from .log_files import PathLike, file_no_of, files_at, log_path
 from .stores import WritingOptions, existing_store, new_store
 from .writing import WritableLog
 

@@ -23,7 +23,7 @@ from ibbmaster.replication.event.header import TYPE_OFFSET
 from ibbmaster.replication.event.types import EventType
 from .following import SourceOptions, Tls, primaries_of
 from .log import Log, StagedView
-from .log_path import PathLike
+from .log_files import PathLike
 from .restore_plan import RestorePlan, TargetFacts, end_of, expect_between, expect_usable, start_of
 from .seeking import Position, as_position
 

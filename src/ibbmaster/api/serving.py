@@ -32,7 +32,7 @@ from ibbmaster.storage.codec.printable import address
 from . import opening
 from .accounts import read_accounts
 from .log import Log
-from .log_path import PathLike
+from .log_files import PathLike
 from .serving_options import ServingOptions, TlsChoice, default_options
 from .writing import WritableLog
 

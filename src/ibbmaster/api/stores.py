@@ -16,7 +16,7 @@ from ibbmaster.sizes import parse_size
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.place import local_place
 from ibbmaster.storage.ibb.file_name import parse_file_name
-from .log_path import PathLike, log_path
+from .log_files import PathLike, log_path
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,7 @@ from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.tables.fold.cascades import MissingTablesError
 from ibbmaster.tables.fold.contents import TableContents
 from ibbmaster.tables.fold.folding import RowFold
-from ibbmaster.tables.fold.kept_rows import KeptRows
-from ibbmaster.tables.fold.row_file import RowFile
+from ibbmaster.tables.fold.kept_rows import KeptRows, RowFile
 from .maintain.source import LogSource, UncertainRowsError
 
 NOTES_MAX = 1 << 24  # changes, in memory, of rows that are followed one by one

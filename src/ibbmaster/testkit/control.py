@@ -12,12 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
-from .fault import PlannedFault
-from .fault_plan import FaultRecord
+from .fault import FaultRecord, PlannedFault
 from .given import expect, only, shown
 from .primary import FixturePrimary
+from .scenario import WrittenGroup
 from .witness import SeenConnection
-from .written import WrittenGroup
 
 LINE_SIZE_MAX = 1 << 20
 CONNECTIONS_MAX = 16

@@ -25,8 +25,7 @@ from ibbmaster.replication.wire.command import AnyCommand, BinlogDump, QueryComm
 from ibbmaster.replication.wire.response import ColumnDefinition, Eof, Err, FieldType, Ok, Response, ResultSet
 from . import action as actions
 from .action import PrimaryAction
-from .fault import PlannedFault
-from .fault_plan import FaultPlan, FaultRecord
+from .fault import FaultPlan, FaultRecord, PlannedFault
 from .incident import Incidents, close_by_reset
 from .place import Landmark, Side
 from .stream_editor import StreamEditor

@@ -35,8 +35,7 @@ from ibbmaster.replication.wire.response import Eof, Err, encode_eof, encode_err
 from ibbmaster.storage.codec.buffer import Buffer
 from . import action as actions
 from .action import FaultAction
-from .fault import PlannedFault
-from .fault_plan import FaultPlan, FaultRecord
+from .fault import FaultPlan, FaultRecord, PlannedFault
 from .malformed import can_be, malformed
 from .place import Landmark, Side
 from .stream_places import SeenPacket, StreamPlaces

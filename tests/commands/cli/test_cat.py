@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
+from ibbmaster.commands.printing.content import JsonLines
 from ibbmaster.commands.printing.csv_lines import CsvLines
 from ibbmaster.commands.printing.debezium_lines import DebeziumLines
-from ibbmaster.commands.printing.json_lines import JsonLines
 from ibbmaster.commands.printing.server_script import ServerScript
 from ibbmaster.commands.printing.sql_script import SqlScript
 from ibbmaster.errors import IbbMasterError
@@ -32,12 +32,6 @@ def test_every_change_is_a_line(run):
     lines = [json.loads(line) for line in out.splitlines()]
     assert sum(line["kind"] in ("insert", "update", "delete") for line in lines) == rows > 100
     assert {line["kind"] for line in lines} == {"insert", "update", "delete", "ddl", "statement"}
-
-
-def test_one_traditional_file_is_a_log(run):
-    code, out, _ = run("cat", CLASSIC / "domains" / "binlog.000002")
-    assert code == 0
-    assert out.count("\n") > 10
 
 
 def test_a_part_of_a_log_may_be_chosen(run):

@@ -13,10 +13,10 @@ from lanes.capture import load_captures
 
 import ibbmaster
 from ibbmaster.commands.cli.main import main
-from ibbmaster.commands.printing import fast_lines, line_plan
+from ibbmaster.commands.printing import fast_lines, line_formats
+from ibbmaster.commands.printing.content import JsonLines
 from ibbmaster.commands.printing.debezium_lines import DebeziumLines
 from ibbmaster.commands.printing.fast_lines import FastLines
-from ibbmaster.commands.printing.json_lines import JsonLines
 from ibbmaster.commands.printing.line_formats import DebeziumFormat, JsonFormat
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.kernel import loading
@@ -80,7 +80,7 @@ def test_chars_of_old_servers_are_printed_as_those_of_new_ones(tmp_path, printed
 @pytest.mark.parametrize("name", ["domains", "large-groups", "types", "xa-and-ddl"])
 def test_directories_are_printed_alike(name, expect_same, monkeypatch):
     expect_same(IBB / name)
-    monkeypatch.setattr(line_plan, "OUT_BYTES", 300)  # a few lines in each piece
+    monkeypatch.setattr(line_formats, "OUT_BYTES", 300)  # a few lines in each piece
     expect_same(IBB / name)
 
 
@@ -210,7 +210,7 @@ def some(rng, table, rows):
 
 def test_values_of_every_type_are_printed_alike(every_type, expect_same, monkeypatch):
     expect_same(every_type)
-    monkeypatch.setattr(line_plan, "OUT_BYTES", 1000)
+    monkeypatch.setattr(line_formats, "OUT_BYTES", 1000)
     monkeypatch.setattr(fast_lines, "LARGE_BATCH", 0)
     monkeypatch.setattr(fast_lines, "FEW_ROWS", 3)
     expect_same(every_type)

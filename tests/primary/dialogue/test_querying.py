@@ -2,7 +2,7 @@
 
 import pytest
 
-from ibbmaster.primary.dialogue.querying import ROW_SIZE_MAX, values_answer
+from ibbmaster.primary.dialogue.evaluating import ROW_SIZE_MAX, values_answer
 from ibbmaster.primary.dialogue.sql import parse
 from tests.case_table import cases_beside
 from tests.primary.dialogue.conftest import refused

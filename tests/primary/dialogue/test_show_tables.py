@@ -1,6 +1,6 @@
 import pytest
 
-from ibbmaster.primary.dialogue.show import TableShower
+from ibbmaster.primary.dialogue.show_tables import TableShower
 from ibbmaster.primary.dialogue.sql import parse
 from tests.case_table import data_beside
 from tests.primary.dialogue.conftest import refused

@@ -17,7 +17,7 @@ from ibbmaster.replication.event.column_types.kind import TextSettings
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 from ibbmaster.replication.wire.response import ColumnDefinition
 from ibbmaster.schema.model import SqlType, TableColumn
-from ibbmaster.tables.fold.row_file import RowFile
+from ibbmaster.tables.fold.kept_rows import RowFile
 from ibbmaster.tables.fold.stored import StoredColumn, StoredLayouts
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import ipaddress
-import json
 import random
 import re
 from pathlib import Path
@@ -25,10 +24,10 @@ from ibbmaster.sqltext.sql_mode import NO_ENGINE_SUBSTITUTION
 from ibbmaster.tables.arrow.options import parse_options
 from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
 from ibbmaster.tables.fold.folding import RowFold
-from ibbmaster.tables.fold.kept_rows import KeptRows
-from ibbmaster.tables.fold.row_file import RowFile
+from ibbmaster.tables.fold.kept_rows import KeptRows, RowFile
 from ibbmaster.tables.fold.whole_rows import LIKE_A_REPLACE
 from ibbmaster.work import BreakReason, BrokenOffError, Work, doing
+from tests.case_table import data_beside
 from tests.written_log import Said, inserted, write_log
 
 AS_STORED = SESSIONS[3]
@@ -123,7 +122,7 @@ T = written_table("d.t", {"id": "int", "a": "int"}, table_id=1, primary_key=["id
 U = written_table("d.u", {"id": "int", "a": "int"}, table_id=2, primary_key=["id"])
 CREATE = "CREATE TABLE {} (id INT PRIMARY KEY, a INT) {}"
 BY_RANGE = "PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN (20))"
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 
 
 def rows_of(ours: OurTables, name: str) -> list[tuple[str, ...]] | str | None:

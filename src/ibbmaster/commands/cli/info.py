@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ibbmaster
-from ibbmaster.api.log_files import LogFiles, opened_files, stored_bytes
-from ibbmaster.api.log_path import log_path
+from ibbmaster.api.log_files import LogFiles, log_path, opened_files, stored_bytes
 from ibbmaster.api.seeking import start_at
 from ibbmaster.commands.info.log_info import log_info
 from ibbmaster.commands.info.page import page

@@ -37,8 +37,7 @@ from ibbmaster.tables.arrow.plan import ReadTask, find_fields, open_task, plan_t
 from ibbmaster.tables.arrow.row_columns import RowColumns, raw_value
 from ibbmaster.tables.arrow.row_tables import RowTables
 from .content import statement_of
-from .line_formats import LineFormat
-from .line_plan import LineBuffers, Piece, PieceValue, Steps, unusual_groups
+from .line_formats import LineBuffers, LineFormat, Piece, PieceValue, Steps, unusual_groups
 
 STATEMENTS = (*STATEMENT_TYPES, EventType.XA_PREPARE)
 OUT_SLACK = 1 << 12

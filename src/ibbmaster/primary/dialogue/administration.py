@@ -16,8 +16,8 @@ from . import privileges
 from . import statement as verbs
 from .evaluating import Evaluator
 from .relation import integer_of, text_of
+from .settings import BINLOG_STATE
 from .show import Note
-from .variables import BINLOG_STATE
 
 GTID_DOMAIN = 1076  # of errors and warnings about DELETE_DOMAIN_ID
 UNITS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3600, "DAY": DAY_S, "WEEK": 7 * DAY_S}

@@ -38,18 +38,16 @@ from ibbmaster.work import BrokenOffError, limit_work
 from . import privileges
 from . import statement as verbs
 from .administration import computed, expect_administrator, new_state, state_of
-from .evaluating import Evaluator, Who
+from .evaluating import Evaluator, Who, value_columns, values_answer
 from .immediate import IMMEDIATE_SIZE_MAX, KnownAnswers, immediate_statements, key_of
 from .information_schema import Catalog
 from .log_tables import ProcessRow, ServerFacts
-from .querying import value_columns, values_answer
 from .relation import Relation
 from .session_tables import POSITION_VARIABLE, SessionPosition, SessionTables
-from .settings import Settings, UserVariables
+from .settings import Settings, SystemValue, UserVariables, version_number
 from .show import Note, Shower
 from .sql import parse_one
 from .table_columns import SYSTEM_DATABASES
-from .variables import SystemValue, version_number
 
 if TYPE_CHECKING:  # loaded when a statement asks for tables
     from .prepared import PreparedStatements

@@ -13,9 +13,9 @@ from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.token import SqlError
 from . import statement as verbs
 from .relation import matcher
+from .settings import BINLOG_STATE, FROM_THE_DISK, SystemValue
 from .sql import parse
 from .table_columns import SYSTEM_DATABASES
-from .variables import BINLOG_STATE, FROM_THE_DISK, SystemValue
 
 IMMEDIATE_SIZE_MAX = 1024  # bytes of a text that may be answered at once
 READ_BY = ("sql_mode", "character_set_client")  # they change how the next statement is read

@@ -36,8 +36,7 @@ from ibbmaster.sqltext.sql_mode import (
 from ibbmaster.work import BrokenOffError, check_wanted
 from .definitions import column_definition
 from .grouping import AGGREGATES
-from .local_values import local_columns
-from .row_values import ShownColumn
+from .row_values import ShownColumn, local_columns
 from .scanning import TableScan, in_question, is_scanned
 from .sources import Plan, SourceColumn, SourceTable
 from .table_reader import ALL_ROWS, FoundRows, RowRange

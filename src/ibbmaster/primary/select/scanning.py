@@ -38,12 +38,11 @@ from ibbmaster.sqltext.expression import (
     parts,
 )
 from ibbmaster.storage.codec.buffer import Buffer
-from ibbmaster.tables.fold.row_file import HEAD
+from ibbmaster.tables.fold.kept_rows import HEAD
 from ibbmaster.tables.fold.stored import StoredColumn, StoredLayout, is_text, own_columns, sort_key
 from ibbmaster.work import BrokenOffError, check_wanted
 from .key_ranges import KeyPart, ranges_of
-from .local_values import local_columns
-from .row_values import RowValues, ShownColumn, Writer
+from .row_values import RowValues, ShownColumn, Writer, local_columns
 from .sources import KnownNames, SourceTable
 from .table_reader import ALL_ROWS, UNKNOWN_ROWS, FoundRows, RowRange
 from .tables import LoadedTable, step_of

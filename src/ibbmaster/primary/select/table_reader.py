@@ -22,9 +22,8 @@ from ibbmaster.tables.fold.base_rows import BaseDump
 from ibbmaster.tables.fold.cascades import MissingTablesError
 from ibbmaster.tables.fold.contents import TableContents
 from ibbmaster.tables.fold.folding import ROW_BYTES_MAX, NotPlainError, RowFold
-from ibbmaster.tables.fold.kept_rows import EVERYTHING, Interval, KeptRows, WrongChangeError
+from ibbmaster.tables.fold.kept_rows import EVERYTHING, Interval, KeptRows, RowFile, WrongChangeError
 from ibbmaster.tables.fold.row_doubts import UnknownRows
-from ibbmaster.tables.fold.row_file import RowFile
 from ibbmaster.work import holding
 
 FOLDS_MAX = 4  # positions whose rows are kept

@@ -22,8 +22,8 @@ from ibbmaster.rows.expr.scalars import SqlValue
 from ibbmaster.rows.expr.weights import key_of
 from ibbmaster.schema.model import TableColumn, TableVersion
 from ibbmaster.sqltext.moment import parse_duration
+from ibbmaster.tables.fold.kept_rows import HEAD
 from ibbmaster.tables.fold.row_conversion import first_value
-from ibbmaster.tables.fold.row_file import HEAD
 from ibbmaster.tables.fold.stored import StoredColumn, StoredLayout, own_columns
 from ibbmaster.work import check_wanted
 from .table_reader import FoundRows

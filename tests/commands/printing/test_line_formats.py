@@ -1,6 +1,6 @@
 import pytest
 
-from ibbmaster.commands.printing.line_plan import Piece, PieceValue, Steps, written_value
+from ibbmaster.commands.printing.line_formats import Piece, PieceValue, Steps, written_value
 from ibbmaster.kernel.fields import LineColumn, LineOp
 from ibbmaster.replication.event.rows.column import Column, ColumnType, ValueKind
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ibbmaster.position import LogPosition
-from ibbmaster.primary.select.local_values import local_columns
+from ibbmaster.primary.select.row_values import local_columns
 from ibbmaster.schema.history import SchemaHistory
 from ibbmaster.schema.model import SchemaPlace, TableVersion
 from tests.case_table import data_beside
