@@ -7,7 +7,7 @@ import trio
 
 import ibbmaster
 from ibbmaster.api.following import SourceOptions, primaries_of, server_id_of
-from ibbmaster.errors import BusyError, ConfigurationError, GtidOrderError, SourceError
+from ibbmaster.errors import ConfigurationError, GtidOrderError, SourceError
 
 
 def shown(source, **options):
@@ -89,16 +89,6 @@ def test_a_wrong_password_is_the_primary_s_answer(tmp_path):
         pytest.raises(SourceError, match="Access denied for user 'repl'"),
     ):
         ibbmaster.follow(f"mysql://repl:y@{served.host}:{served.port}", tmp_path / "log", tls="off")
-
-
-def test_a_directory_that_another_process_writes_is_refused(tmp_path):
-    with (
-        ibbmaster.create(tmp_path / "primary") as log,
-        ibbmaster.serve(log, password="x", tls="off") as served,
-        ibbmaster.create(tmp_path / "log"),
-        pytest.raises(BusyError),
-    ):
-        ibbmaster.follow(served.dsn, tmp_path / "log", tls="off")
 
 
 def waiting(followed):

@@ -157,14 +157,6 @@ def test_a_sound_log_has_no_fault_and_all_of_it_was_read(domains, jobs):
     assert sum(heard) > 20_000
 
 
-def test_a_backup_has_the_same_groups(tmp_path):
-    log = ibbmaster.open(IBB / "types")
-    assert log.back_up(tmp_path / "copy").gtid_state == log.state
-    assert gtids(ibbmaster.open(tmp_path / "copy")) == gtids(log)
-    with pytest.raises(ibbmaster.StoreError, match="is not empty"):
-        log.back_up(tmp_path / "copy")
-
-
 HELD = """
 import sys, threading
 from pathlib import Path
@@ -232,15 +224,6 @@ def test_without_a_table_there_are_all_changes_as_texts(domains):
     expected = [str(group.gtid) for group in domains.groups(after="0-2-10", until="0-2-20") for _ in group.rows()]
     assert list(dict.fromkeys(row["_gtid"] for row in found.to_pylist())) == list(dict.fromkeys(expected))
     assert found.column_names == ["_gtid", "_table", "after"]
-
-
-def test_a_log_that_is_written_gives_what_was_appended(tmp_path):
-    source = ibbmaster.open(IBB / "xa-and-ddl")
-    with ibbmaster.create(tmp_path, gtid_strict=False) as log:
-        append_all(log, source)
-        name = next(schema.name for group in log for schema, _ in group.rows())
-        wanted = {"table": name, "columns": ["_gtid", "id"]}
-        assert log.to_arrow(**wanted).equals(source.to_arrow(**wanted))
 
 
 def test_groups_that_a_killed_writer_left_in_its_redo_log_are_read_and_not_left_out_of_a_table(tmp_path):

@@ -1,6 +1,5 @@
 """`ibbmaster.restore` before it has asked a server; tests/interop/test_restore.py has real ones."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ from ibbmaster.api.restore_plan import RestorePlan, TargetFacts, end_of, expect_
 from ibbmaster.api.restoring import PART_SIZE, backup_positions
 from ibbmaster.errors import ConfigurationError, PositionError, RestoreError
 from ibbmaster.gtid import Gtid, GtidPosition, GtidState
+from tests.case_table import data_beside
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_what_names_no_server_is_refused(log, into, options, problem):
         ibbmaster.restore(log, into, until="0-1-4", **options)
 
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 LOG = Path(__file__).parents[2] / "fixtures" / "classic" / "10.11" / "domains"
 
 

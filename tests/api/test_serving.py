@@ -1,5 +1,4 @@
 import functools
-import json
 import shutil
 import socket
 import threading
@@ -16,6 +15,7 @@ import ibbmaster
 from ibbmaster.replication.event.gtid_event import decode_gtid
 from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.replication.event.types import EventType
+from tests.case_table import data_beside
 from tests.damage import flip
 from tests.tap import listen_in
 
@@ -133,7 +133,7 @@ def test_replicas_hold_up_a_purge_of_the_log_they_follow(tmp_path):
         assert log.store.connected_replicas() == 0
 
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 EMULATED, REFUSED = DATA["emulated"], DATA["refused"]
 
 

@@ -1,6 +1,3 @@
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.api.statements import Origin, group_of, is_of_transaction, whole_group
@@ -10,6 +7,7 @@ from ibbmaster.replication.event.control import encode_xid
 from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, decode_gtid_event, encode_gtid_event
 from ibbmaster.replication.event.query import decode_query, status_variables
 from ibbmaster.replication.event.rows.charset import charset_of
+from tests.case_table import data_beside
 
 GTID = Gtid(domain_id=3, server_id=7, seq_no=9)
 ORIGIN = Origin(server_id=7, timestamp=1_000, database="größe")
@@ -17,7 +15,7 @@ XID = encode_xid(1, server_id=7)
 COMMIT = ORIGIN.query("COMMIT")
 INSERT = "INSERT INTO t VALUES (1)"
 
-TEXTS = json.loads(Path(__file__).with_suffix(".json").read_text())["texts"]
+TEXTS = data_beside(__file__)["texts"]
 
 
 @pytest.mark.parametrize(("text", "is_it"), TEXTS.items())

@@ -1,5 +1,4 @@
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from ibbmaster.replication.event.group import GroupBoundary
 from ibbmaster.replication.event.gtid_event import GTID_FLAGS_OFFSET, GtidFlag, decode_gtid_event
 from ibbmaster.replication.event.header import decode_event_header
 from ibbmaster.replication.event.query import decode_query
-from ibbmaster.replication.event.statement.logged import decode_statement
 from ibbmaster.storage.disk.local import RealDisk
 from tests.written_log import append_all
 
@@ -57,15 +55,6 @@ def test_texts_that_change_rows_are_one_transaction(log):
     assert [decode_query(event.data).database for event in group.events() if event.type == "QUERY"] == [b"shop"] * 2
 
 
-@pytest.mark.parametrize("text", [CREATE, "/* x */ drop table t", "GRANT ALL ON *.* TO u", "CREATE DATABASE `é€𝄞`"])
-def test_any_other_text_is_a_group_by_itself(log, text):
-    log.append("0-1-1", text)
-    group = only(log)
-    assert types(group) == ["GTID", "QUERY"]
-    assert flags(group) == GtidFlag.STANDALONE | GtidFlag.DDL
-    assert decode_statement(list(group.events())[1].data).text == text
-
-
 def test_what_is_logged_has_the_time_of_the_clock_unless_told(log):
     import time
 
@@ -75,8 +64,6 @@ def test_what_is_logged_has_the_time_of_the_clock_unless_told(log):
 
 
 REFUSED = {
-    "nothing": ([], "group 0-1-1 has nothing in it"),
-    "a text that is no transaction among others": ([INSERT, CREATE], "'CREATE TABLE .* is a group by itself"),
     "events without an end": ([bytes.fromhex("00000000a00100000015000000000000000000") + b"hi"], "no end"),
     "bytes that are no event": ([b"nonsense"], "event header of 8 bytes"),
     "an event with another size": ([bytes(9) + b"\x13" + bytes(12)], "event 0 .* 22 bytes and says it has 19"),
@@ -103,15 +90,6 @@ def test_a_log_copied_event_by_event_is_the_same_log(tmp_path, name):
         assert list(map(data_of, copy)) == list(map(data_of, source))
         assert copy.position == source.position
     assert list(ibbmaster.open(tmp_path / "copy").verify()) == []
-
-
-def test_a_group_may_be_logged_under_another_gtid(log):
-    source = next(iter(ibbmaster.open(IBB / "xa-and-ddl")))
-    log.append("5-6-7", data_of(source))
-    copy = only(log)
-    assert str(copy.gtid) == "5-6-7"
-    assert data_of(copy)[1:] == data_of(source)[1:]
-    assert flags(copy) == flags(source)
 
 
 def test_events_without_a_gtid_event_get_the_flags_that_their_end_asks_for(log):
@@ -253,17 +231,6 @@ def test_a_gtid_that_is_not_newer_is_refused(log):
     with pytest.raises(GtidOrderError):
         log.append("0-1-1", INSERT)
     assert str(log.position) == "0-1-2"
-
-
-def test_many_threads_may_append(log):
-    def feed(domain):
-        for number in range(1, 21):
-            log.append(f"{domain}-1-{number}", INSERT)
-
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(feed, range(4)))
-    assert str(log.position) == "0-1-20,1-1-20,2-1-20,3-1-20"
-    assert len(list(log)) == 80
 
 
 # Files ---------------------------------------------------------------------------------------

@@ -4,12 +4,10 @@ one type into another, and random ones of columns.
 
 import contextlib
 import itertools
-import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -32,7 +30,7 @@ from ibbmaster.schema.names import column_of
 from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
-from tests.case_table import cases_beside
+from tests.case_table import cases_beside, data_beside
 from tests.kept_tables import KeptTables
 
 #: A type, and values that it takes as they are.
@@ -79,7 +77,7 @@ def altered(old: int) -> Iterator[str]:
 
 
 STRICT, LENIENT = "STRICT_TRANS_TABLES", ""
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+_DATA = data_beside(__file__)
 #: What a column of the type stores otherwise than it is written.
 ROUNDED = _DATA["rounded"]
 KINDS = {kind.removesuffix(" NULL"): values for kind, values in TYPES.items()}

@@ -1,8 +1,6 @@
 """Real replicas come to the right contents after every fault that they can recover from, alone or by START SLAVE."""
 
-import json
 import time
-from pathlib import Path
 
 import pytest
 from lanes.primary import PASSWORD, USER
@@ -14,11 +12,12 @@ from ibbmaster.testkit.fault import PlannedFault, table_of
 from ibbmaster.testkit.mariadb_programs import installed_versions
 from ibbmaster.testkit.mariadb_server import REPLICA_SERVER_ID
 from ibbmaster.testkit.place import OF_CONVERSATION
+from tests.case_table import data_beside
 
 TIMEOUT_S = 60.0
 STEP_S = 0.05
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+_DATA = data_beside(__file__)
 #: Faults in a transaction of several statements, one after the other; `replica` is added.
 FAULTS = _DATA["faults"]
 OF_THE_PRIMARY = _DATA["of the primary"]

@@ -2,10 +2,8 @@
 operator sees who asks with the `mariadb` client.
 """
 
-import json
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import pymysql
 import pytest
@@ -14,6 +12,7 @@ from lanes.primary import USER, IbbPrimary, Primary, login_options
 from lanes.replica import Replica
 
 import ibbmaster
+from tests.case_table import data_beside
 
 HOSTS = ["127.0.0.1", "127.0.0.2"]
 AUTH = ["native", "ed25519"]
@@ -88,7 +87,7 @@ def test_the_command_line_client_logs_in_with_its_tls_defaults(version, host, do
     assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
 
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+_DATA = data_beside(__file__)
 ANSWERS = _DATA["answers"]  # statement: the answer in --batch form; a dot stands for anything
 
 

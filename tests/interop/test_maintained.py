@@ -5,7 +5,6 @@
 
 import functools
 import itertools
-import json
 import random
 import re
 import shutil
@@ -38,6 +37,7 @@ from ibbmaster.sqltext.table_name import parse_table_name
 from ibbmaster.tables.arrow.options import parse_options
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.case_table import data_beside
 from tests.kept_tables import KINDS, KeptTables
 from tests.kill_switch import KillSwitch
 
@@ -360,8 +360,7 @@ class Case(NamedTuple):
 
 
 CASES = {
-    name: Case(**{step: tuple(given) for step, given in case.items()})
-    for name, case in json.loads(Path(__file__).with_suffix(".json").read_text()).items()
+    name: Case(**{step: tuple(given) for step, given in case.items()}) for name, case in data_beside(__file__).items()
 }
 
 

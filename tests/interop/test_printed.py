@@ -1,6 +1,5 @@
 """What `cat` prints for a server is run by real ones, by their own client, and gives the tables of the primary."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from lanes.sql import drop_databases, position_of, run_script
 
 import ibbmaster
 from ibbmaster.commands.cli.main import main
+from tests.case_table import data_beside
 from tests.written_log import Said, write_log
 
 VERSIONS = ("10.11", "11.8")
@@ -99,7 +99,7 @@ def test_every_type_comes_as_it_was_through_sql(taker, tmp_path):
 
 
 #: Options of mariadb-binlog, and ours for the same.
-RANGES = json.loads(Path(__file__).with_suffix(".json").read_text())["ranges"]
+RANGES = data_beside(__file__)["ranges"]
 SAID = re.compile(r"@@session\.(gtid_domain_id|server_id|gtid_seq_no)=(\d+)")
 
 

@@ -1,6 +1,5 @@
 """Queries of any form over tables: what a real server says, and what ours says that knows its binlog alone."""
 
-import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from lanes.sql import sql_beside
 
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.case_table import data_beside
 
 CORPUS = Path(__file__).parent / "lanes" / "queries.sql"
 CONNECTORS = CORPUS.parent / "connectors.sql"
@@ -129,7 +129,7 @@ CATEGORIES: tuple[tuple[object, ...], ...] = (
     *((4, 2, "chairs"), (5, 2, "Tables"), (6, None, "x")),
 )
 #: Columns that have values of each kind, and what rows are made of, as `_made` reads it.
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+_DATA = data_beside(__file__)
 COLUMNS = _DATA["columns"]
 RARELY = 0.15
 

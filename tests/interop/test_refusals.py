@@ -5,7 +5,6 @@
 
 import contextlib
 import itertools
-import json
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from ibbmaster.tables.arrow.options import parse_options
 from ibbmaster.tables.arrow.plan import find_fields
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.case_table import data_beside
 
 _SQL = sql_beside(__file__)
 LOOKS = 10  # at how many positions every table is asked for
@@ -34,7 +34,7 @@ REFUSED_MAX = {"ROW": 0.05, "MIXED": 0.95}  # of the tables that are asked for, 
 
 
 #: Tables with generated columns: some that are computed here, and `lost`, which is not.
-GENERATED = json.loads(Path(__file__).with_suffix(".json").read_text())["generated"]
+GENERATED = data_beside(__file__)["generated"]
 VERSIONED = ("versioned", "versioned_keyless")
 MADE = (
     "twice BIGINT AS (a * 2) STORED, shown VARCHAR(60) AS (CONCAT(a, '-', b)) VIRTUAL, other INT AS (id + 1) VIRTUAL, "

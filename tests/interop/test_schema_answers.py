@@ -3,13 +3,11 @@
 Ours knows them from the real one's binlog alone; programs can be dumped into another server.
 """
 
-import json
 import re
 import struct
 import subprocess
 from collections.abc import Iterator
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +18,11 @@ from lanes.sql import run_script, sql_beside
 from ibbmaster.replication.event.rows.charset import decode_text, encode_text
 from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.case_table import data_beside
 
 _SQL = sql_beside(__file__)
 #: Prepared with a value for each `?`: the same rows in the binary protocol.
-PREPARED = json.loads(Path(__file__).with_suffix(".json").read_text())["prepared"]
+PREPARED = data_beside(__file__)["prepared"]
 TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'r1' ORDER BY 1"
 
 

@@ -4,7 +4,6 @@
 """
 
 import dataclasses
-import json
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -24,6 +23,7 @@ from ibbmaster.tables.arrow.options import parse_options
 from ibbmaster.tables.arrow.plan import find_fields, find_shape
 from ibbmaster.tables.arrow.shape import table_fields
 from ibbmaster.testkit.mariadb_server import RealPrimary
+from tests.case_table import data_beside
 from tests.table_versions import versions_of
 
 STEPS_PART = 3  # the campaign of test_random_ddl takes the most
@@ -31,7 +31,7 @@ STEPS_PART = 3  # the campaign of test_random_ddl takes the most
 
 IMPOSSIBLE = (1054, 1091, 1060, 1553, 1901, 1906, 1846, 3106, 1292, 1072)  # as to drop what a generated column takes
 #: Types of columns: constants for DEFAULT, and wider types of the same values.
-CHAINS: dict[str, tuple[list[str], list[str]]] = json.loads(Path(__file__).with_suffix(".json").read_text())
+CHAINS: dict[str, tuple[list[str], list[str]]] = data_beside(__file__)
 MAKERS: dict[str, Make] = TYPES | {
     "FLOAT": lambda rng: rng.randint(-1000, 1000) / 4,
     "CHAR(9) CHARACTER SET latin1": lambda rng: "".join(rng.choices("aZé ", k=rng.randint(0, 9))).strip(),

@@ -2,7 +2,6 @@
 drivers of Java, Go and Node, and those of them that can follow the binlog.
 """
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from lanes.sql import sql_beside
 
 import ibbmaster
 from ibbmaster.gtid import Gtid
+from tests.case_table import data_beside
 
 BINARY = 63
 _SQL = sql_beside(__file__)
@@ -22,7 +22,7 @@ _SQL = sql_beside(__file__)
 ALIKE = _SQL["alike"]
 #: Answers equal in whether they are rows, OK or the code of an error.
 OF_A_KIND = _SQL["of a kind"]
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+_DATA = data_beside(__file__)
 MODES, STATEMENTS = _DATA["modes"], _DATA["statements"]  # what they mean under each sql_mode
 
 

@@ -1,9 +1,7 @@
 """The fold of changes is what a dictionary becomes that takes them one by one: its rows, and each version of them."""
 
 import datetime
-import json
 import random
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -18,6 +16,7 @@ from ibbmaster.lake.row_versions import (
     last_changes,
     new_versions,
 )
+from tests.case_table import data_beside
 
 COLUMNS = FoldedColumns(["id"], ["id", "a", "b"])
 OF_TWO = FoldedColumns(["id", "part"], ["id", "part", "a", "b"])
@@ -263,7 +262,7 @@ def test_the_fold_is_what_a_dictionary_becomes() -> None:
         assert applied(before, last_changes(changes_of([(1, *one) for one in steps], OF_TWO), OF_TWO)) == rows
 
 
-REFUSED = json.loads(Path(__file__).with_suffix(".json").read_text())
+REFUSED = data_beside(__file__)
 
 
 @pytest.mark.parametrize("steps", REFUSED.values(), ids=REFUSED)

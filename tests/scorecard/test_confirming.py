@@ -1,7 +1,5 @@
 import dataclasses
-import json
 import types
-from pathlib import Path
 
 import pytest
 
@@ -11,10 +9,11 @@ from ibbmaster.testkit.mariadb_programs import MARIADB_VERSIONS
 from ibbmaster.testkit.witness import Witness
 from ibbmaster_scorecard.cards import Card, read_cards
 from ibbmaster_scorecard.confirming import SERVERS, _RealFaults, confirm, why_not
+from tests.case_table import data_beside
 
 CARD = next(card for card in read_cards() if card.name == "cut-after-gtid")
 
-NOT_DONE = json.loads(Path(__file__).with_suffix(".json").read_text())
+NOT_DONE = data_beside(__file__)
 
 
 @pytest.mark.parametrize(("changes", "reason"), NOT_DONE.values(), ids=NOT_DONE)

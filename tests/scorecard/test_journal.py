@@ -1,19 +1,15 @@
 import contextlib
 import json
 import random
-from pathlib import Path
 
 import pytest
 
 from ibbmaster.errors import RemoteProtocolError
 from ibbmaster_scorecard.journal import LINE_SIZE_MAX, TOLD, ToldEvent, parse_told
-from tests.case_table import cases_beside
+from tests.case_table import cases_beside, data_beside
 
 LINES = {line: shown for line, (shown,) in cases_beside(__file__).items()}
-REFUSED = {
-    line.encode("latin-1"): problem
-    for line, problem in json.loads(Path(__file__).with_suffix(".json").read_text()).items()
-} | {
+REFUSED = {line.encode("latin-1"): problem for line, problem in data_beside(__file__).items()} | {
     b'{"event": "position", "position": "%s"}' % (b"x" * 70_000): "position: more than 65536 characters",
     b'{"event": "position", "position": %s}' % (b"[" * 1_000_000 + b"]" * 1_000_000): "nested too deeply",
     b"[" * 1_000_000: "nested too deeply",

@@ -1,7 +1,5 @@
-import json
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +8,7 @@ from ibbmaster.replication.event.rows.encoding import encode_table_map, written_
 from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from ibbmaster_scorecard.journal import ToldEvent
 from ibbmaster_scorecard.matching import LoggedChange, LoggedGroup, Matching, is_same_type
-from tests.case_table import cases_beside
+from tests.case_table import cases_beside, data_beside
 from .stories import change, logged, told
 
 COLUMNS = ("id", "total", "note")
@@ -29,7 +27,7 @@ def is_found(wanted: LoggedChange, after: Any, before: Any = None) -> bool:
     return matching.flaws() == [] and matching.missing_behind() == []
 
 
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+_DATA = data_beside(__file__)
 IMAGES = _DATA["images"]  # a row of three columns: as it is told, whether the log has names, whether it is right
 
 

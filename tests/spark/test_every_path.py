@@ -8,7 +8,6 @@ import json
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,6 +21,7 @@ from ibbmaster.tables.arrow.options import parse_options
 from ibbmaster.tables.arrow.plan import find_fields, plan_tasks
 from ibbmaster.tables.arrow.reading import read_task
 from ibbmaster.testkit.primary import FixturePrimary
+from tests.case_table import data_beside
 
 GROUPS_IN_BATCH = 3
 
@@ -50,7 +50,7 @@ class Log:
                 primary.table(f"d.{name}").insert(*rows)
 
 
-LOGS = {name: Log(**log) for name, log in json.loads(Path(__file__).with_suffix(".json").read_text()).items()}
+LOGS = {name: Log(**log) for name, log in data_beside(__file__).items()}
 
 
 @pytest.fixture

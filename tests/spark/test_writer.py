@@ -1,9 +1,7 @@
 """DataFrames written as logs: sound, in order, readable as they were given, whole or not at all."""
 
 import datetime
-import json
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 from pyspark.errors import PySparkException
@@ -15,8 +13,9 @@ from ibbmaster.logs.log.fault import Totals
 from ibbmaster.logs.log.verify import verify
 from ibbmaster.spark.write_options import parse_write_options
 from ibbmaster.storage.disk.local import RealDisk
+from tests.case_table import data_beside
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 
 
 def state_of(directory):

@@ -1,16 +1,14 @@
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.errors import EventError, IbbMasterError, SourceError
 from ibbmaster.testkit import FixturePrimary, RowFormat
 from ibbmaster.testkit.malformed import MALFORMATIONS
+from tests.case_table import data_beside
 from tests.tap import live_changes
 
 PLACES = {"long file": "opening rotate", "short format": "opening format description", "huge rows": "rows"}
 PLACES |= {"long extra": "rows", "cut header": "heartbeat", "almost nothing": "rows", "hidden event": "rows"}
-PROBLEMS = json.loads(Path(__file__).with_suffix(".json").read_text())["problems"]  # what our own readers say
+PROBLEMS = data_beside(__file__)["problems"]  # what our own readers say
 
 
 @pytest.mark.parametrize("profile", ["engine", "classic-11.8"])

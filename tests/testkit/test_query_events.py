@@ -1,6 +1,4 @@
-import json
 import struct
-from pathlib import Path
 
 import pytest
 
@@ -9,9 +7,10 @@ from ibbmaster.replication.event.query import STATUS_COLLATIONS, STATUS_XID, Que
 from ibbmaster.replication.event.statement.logged import STATUS_CHARSET, STATUS_MICROSECONDS, decode_statement
 from ibbmaster.replication.event.types import EventFlag
 from ibbmaster.testkit import FixturePrimary
+from tests.case_table import data_beside
 
 BEFORE = ("CREATE DATABASE shop", "CREATE TABLE shop.t (id int, made timestamp(3) default current_timestamp(3))")
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+_DATA = data_beside(__file__)
 NEEDS = _DATA["needs"]  # a statement, and the status variables of it beside 0, 1, 6 and 4, in their order
 
 

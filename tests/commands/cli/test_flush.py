@@ -1,7 +1,3 @@
-from ibbmaster.logs.store.binlog_store import BinlogStore
-from ibbmaster.storage.disk.local import RealDisk
-
-
 def test_flush_begins_the_next_file(run, feed, tmp_path):
     feed(tmp_path, range(1, 4))
     assert run("flush", tmp_path) == (0, "the active file is binlog-000001.ibb, GTID state [0-1-3]\n", "")
@@ -18,10 +14,3 @@ def test_a_domain_is_forgotten_once_its_files_are_purged(run, feed, tmp_path):
         0,
         "domain 9 is not in the GTID state\nthe active file is binlog-000002.ibb, GTID state []\n",
     )
-
-
-def test_a_directory_that_is_in_use_is_said_to_be(run, feed, tmp_path):
-    feed(tmp_path, range(1, 4))
-    with BinlogStore(RealDisk(tmp_path)):
-        code, _, err = run("flush", tmp_path)
-    assert (code, "another process is writing here; end it first" in err) == (2, True)

@@ -32,14 +32,6 @@ def test_a_part_of_a_log(run):
     assert [table["table"] for table in json.loads(out)["tables"] if table["insert"]["count"]] == ["shop.parent"]
 
 
-def test_of_a_part_of_one_file_what_is_in_both(run):
-    code, out, _ = run(
-        "info", FIXTURES / "ibb/types/binlog-000001.ibb", "--after", "0-1-50", "--until", "0-1-70", "--json"
-    )
-    facts = json.loads(out)
-    assert (code, facts["first"]["gtid"], facts["last"]["gtid"]) == (0, "0-1-59", "0-1-70")
-
-
 @pytest.mark.parametrize("name", ["missing", "text", "empty"])
 def test_what_is_no_log_is_one_line(run, tmp_path, name):
     (tmp_path / "text").write_text("no binlog")

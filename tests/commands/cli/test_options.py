@@ -1,9 +1,7 @@
 import argparse
-import contextlib
 
 import pytest
 
-from ibbmaster.commands.cli.main import build_parser
 from ibbmaster.commands.cli.options import add_command, add_options, size
 from ibbmaster.facts import rows_of
 
@@ -17,24 +15,10 @@ def test_a_size_is_a_number_of_bytes_or_refused_in_the_words_of_the_command_line
         size("many")
 
 
-@pytest.mark.parametrize("name", ["@directory", "@log"])
-def test_a_log_is_named_by_its_directory(name, tmp_path):
-    parser = argparse.ArgumentParser()
-    add_options(parser, name)
-    assert parser.parse_args([str(tmp_path)]).directory == tmp_path
-
-
 def test_each_option_is_one_of_a_command_or_of_several():
     assert {name for name in GIVEN if not name.startswith("@")} <= set(COMMANDS)
     used = {row[2] for row in rows_of("ibbmaster.commands.cli", "options")}
     assert {name for name in GIVEN if name.startswith("@")} <= used
-
-
-@pytest.mark.parametrize("command", [name for name in COMMANDS if " " not in name])
-def test_each_command_has_a_module_that_runs_it(command, capsys):
-    with contextlib.suppress(SystemExit):
-        build_parser(command).parse_args([command, "--help"])
-    assert capsys.readouterr().out.startswith(f"usage: ibbmaster {command} [-h]")
 
 
 def test_a_value_may_be_needed_given_again_or_under_another_name():

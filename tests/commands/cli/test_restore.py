@@ -20,18 +20,7 @@ def log(tmp_path):
 
 
 def test_a_dry_run_shows_the_last_transaction_and_the_next(run, log, tmp_path):
-    asked = (
-        "restore",
-        log,
-        "--until",
-        "0-1-2",
-        "--before",
-        "--into",
-        "new",
-        "--datadir",
-        tmp_path / "new",
-        "--dry-run",
-    )
+    asked = "restore", log, "--until", "0-1-2", "--before", "--into", "new", "--datadir", tmp_path / "new", "--dry-run"
     code, said, problems = run(*asked, "--skip", "0-1-1", "--json")
     found = json.loads(said)
     assert (code, problems, (tmp_path / "new").exists()) == (0, "", False)

@@ -6,20 +6,6 @@ import ibbmaster
 IBB = Path(__file__).parents[3] / "fixtures" / "ibb"
 
 
-def test_seek_explains_a_place(run):
-    code, out, err = run("seek", IBB / "types", "0-1-50")
-    assert (code, err) == (0, "")
-    assert out.splitlines()[0] == "position [0-1-50]"
-    assert "start at binlog-000000.ibb page 8, state [0-1-49]" in out
-
-
-def test_seek_explains_a_refusal(run):
-    code, out, _ = run("seek", IBB / "types", "0-1-999")
-    assert code == 1
-    assert "refused: Error: connecting slave requested to start from GTID 0-1-999" in out
-    assert "because: domain 0: the log ends at 0-1-151" in out
-
-
 def test_seek_looks_in_one_file_as_the_library_does(run):
     path = IBB / "types" / "binlog-000001.ibb"
     with ibbmaster.open(path) as log:

@@ -16,12 +16,10 @@ from ibbmaster.api.writing import WritableLog
 from ibbmaster.commands.cli.main import main, parse_arguments
 from ibbmaster.commands.cli.serve import open_log, read_options
 from ibbmaster.commands.cli.service import parse_listen
-from ibbmaster.errors import BusyError, ConfigurationError
-from ibbmaster.logs.store.binlog_store import BinlogStore
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.logs.store.followed import FollowedDirectory
 from ibbmaster.replication.dump.profile import OpeningTimestamp
 from ibbmaster.replication.wire.auth import native_password_hash
-from ibbmaster.storage.disk.local import RealDisk
 
 DOMAINS = Path(__file__).parents[3] / "fixtures" / "classic" / "10.11" / "domains"
 LISTEN = {
@@ -118,11 +116,6 @@ def test_a_log_that_is_archived_is_rotated_and_does_not_begin_anew(tmp_path):
                     connection.query(sql)
             connection.query("FLUSH BINARY LOGS")
             connection.query(f"PURGE BINARY LOGS TO '{log.status.active_file}'")
-
-
-def test_a_directory_that_another_process_writes_cannot_be_owned(tmp_path):
-    with BinlogStore(RealDisk(tmp_path)), pytest.raises(BusyError), open_log(options_of(tmp_path, "--own")):
-        pass
 
 
 SCENARIO = """

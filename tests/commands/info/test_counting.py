@@ -1,4 +1,3 @@
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from ibbmaster.position import LOG_START
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.query import Query, encode_query
 from ibbmaster.replication.event.types import EventType
+from tests.case_table import data_beside
 from tests.machinery.events import make_event, make_gtid_event
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -46,7 +46,7 @@ def test_rows_are_those_that_the_log_gives_one_by_one(name):
     assert [name for name, table in found.items() if not table.is_counted] == ["types.old_temporal"] * ("types" in name)
 
 
-@pytest.mark.parametrize(("text", "tables"), json.loads(Path(__file__).with_suffix(".json").read_text()))
+@pytest.mark.parametrize(("text", "tables"), data_beside(__file__))
 def test_ddl_is_counted_for_each_table_it_names(text, tables):
     statistics = LogStatistics()
     event = encode_query(

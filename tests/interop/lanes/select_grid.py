@@ -5,7 +5,6 @@ which SELECTs are answered. `python -m lanes.select_grid` in tests/interop asks 
 import argparse
 import hashlib
 import itertools
-import json
 import lzma
 import re
 import tempfile
@@ -18,6 +17,7 @@ import pymysql
 from ibbmaster.testkit.mariadb_programs import find_programs
 from ibbmaster.testkit.mariadb_server import RealPrimary, ServerTemplate
 from lanes.sql import copy_binlogs, run
+from tests.case_table import data_beside
 
 FOLDER = Path(__file__).parents[3] / "fixtures" / "answers" / "grid"
 VERSIONS = ("10.11", "11.8")
@@ -26,7 +26,7 @@ SESSION = (
     "@b = x'61', @c = x'07', NAMES utf8mb4 COLLATE utf8mb4_general_ci"
 )
 OPERATORS = ("=", "<", ">=", "<>", "<=>", "IN", "BETWEEN", "LIKE")
-_DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+_DATA = data_beside(__file__)
 #: Name, type, values; what of them is a key of its own table.
 COLUMNS = _DATA["columns"]
 #: Literals that are alike, the next of which ends BETWEEN and is in IN.

@@ -1,8 +1,6 @@
 """Columns of a table that is altered are the same, wider or of NULLs; or its rows have to be written anew."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -10,6 +8,7 @@ from ibbmaster.lake.maintain.reshaping import Reshape, reshape_of
 from ibbmaster.rows.shape import version_shape
 from ibbmaster.tables.arrow.read_options import ZeroDates
 from ibbmaster.tables.arrow.shape import table_fields
+from tests.case_table import data_beside
 from tests.schema.conftest import type_of
 from tests.table_versions import column, place, version
 
@@ -37,7 +36,7 @@ def test_a_column_with_a_value_in_old_rows_has_to_be_written(value) -> None:
     assert found([ID], [ID, column(2, "a", first_value=value)]) is None
 
 
-CASES = json.loads(Path(__file__).with_suffix(".json").read_text())
+CASES = data_beside(__file__)
 TYPES = {kind: {name: [*map(type_of, pair)] for name, pair in pairs.items()} for kind, pairs in CASES.items()}
 
 

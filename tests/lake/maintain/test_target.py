@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -6,9 +5,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from ibbmaster.lake.maintain.target import directory_name
+from tests.case_table import data_beside
 
-DOTTED = ("`shop.eu`.orders", "shop.`eu.orders`", "`.`.`..`", "`shop.eu`.`a,b`", "s.`a``b`")
-NAMES = json.loads(Path(__file__).with_suffix(".json").read_text())
+NAMES = data_beside(__file__)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,9 +1,7 @@
 import datetime
-import json
 import re
 import struct
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
@@ -23,8 +21,9 @@ from ibbmaster.tables.arrow.cell import (
     moment_cell,
     text_of,
 )
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 TEXTS = {
     "NULL": (None, None),

@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -10,8 +9,9 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.spark.write_options import parse_write_options
 from ibbmaster.tables.arrow.options import local_path, parse_options
 from ibbmaster.tables.arrow.read_options import Granularity, Undecodable, ZeroDates
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 NO_NUMBERS = {**DATA["no_numbers"], "more digits than Python takes": "9" * 5000}
 NO_SIZES = NO_NUMBERS | DATA["no_sizes"]

@@ -1,8 +1,6 @@
 """Columns of DataFrames: names that cannot collide, and types that Arrow and Spark agree on."""
 
-import json
 import random
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -24,8 +22,9 @@ from ibbmaster.tables.arrow.shape import (
     spark_ddl,
     table_fields,
 )
+from tests.case_table import data_beside
 
-SPARK_TYPES = json.loads(Path(__file__).with_suffix(".json").read_text())
+SPARK_TYPES = data_beside(__file__)
 
 
 def shape_of(columns):

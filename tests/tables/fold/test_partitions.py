@@ -1,8 +1,5 @@
 """The partition of a row, by how its table is partitioned; tests/interop/test_refusals.py asks servers."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from ibbmaster.replication.event.statement.logged import LoggedStatement
@@ -11,14 +8,11 @@ from ibbmaster.schema.folding import SchemaFold
 from ibbmaster.schema.model import TableVersion
 from ibbmaster.tables.fold.partitions import names_of_partitions, partition_finder
 from ibbmaster.tables.fold.stored import InexactRowsError, StoredLayout, own_columns
+from tests.case_table import data_beside
 
-DATA = json.loads(Path(__file__).with_suffix(".json").read_text())
+DATA = data_beside(__file__)
 
 LESS = "(PARTITION a VALUES LESS THAN (10), PARTITION `B` VALUES LESS THAN (MAXVALUE))"
-DAYS = (
-    "(PARTITION a VALUES LESS THAN ('2024-02-01'), PARTITION b VALUES LESS THAN ('2024-03-01'), "
-    "PARTITION z VALUES LESS THAN (MAXVALUE))"
-)
 
 
 def table_of(partitioning: str) -> TableVersion:

@@ -1,6 +1,5 @@
 """Rows after changes in statement format: none is guessed; tests/interop/test_refusals.py asks servers."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from ibbmaster.rows.effects import in_statement_format
 from ibbmaster.tables.arrow.options import parse_options
 from ibbmaster.tables.arrow.plan import open_log
 from ibbmaster.tables.fold.row_doubts import ROW, RowDoubts, UnknownRows
+from tests.case_table import data_beside
 from tests.written_log import Item, Said, deleted, inserted, updated, write_log
 
 TABLE = "CREATE TABLE t (id INT PRIMARY KEY, a INT, b VARCHAR(9))"
@@ -37,7 +37,7 @@ def asked(path: Path, sql: str, *items: Item) -> Rows | str:
     )
 
 
-@pytest.mark.parametrize("text", json.loads(Path(__file__).with_suffix(".json").read_text()))
+@pytest.mark.parametrize("text", data_beside(__file__))
 def test_a_change_in_statement_format_leaves_its_table_in_doubt_and_no_other(tmp_path, text: str) -> None:
     items = [*FIRST, "CREATE TABLE w LIKE t", text]
     verb = "LOAD DATA" if text.startswith("LOAD") else text.split()[0]
