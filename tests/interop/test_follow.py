@@ -261,6 +261,16 @@ def test_a_commit_that_waited_for_it_is_here_whatever_is_killed(new_primary_of, 
     assert int(server.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_yes_tx'")[0][1]) >= len(committed)
 
 
+def test_with_an_end_no_commit_waits_for_it(new_primary_of, tmp_path):
+    server = new_primary_of()
+    server.sql("CREATE DATABASE shop")
+    server.sql("SET GLOBAL rpl_semi_sync_master_enabled=1")
+    done = follow_once(source_of(server), tmp_path / "log", "--semi-sync")
+    assert done.returncode == 0, done.stderr
+    assert server.sql("SHOW STATUS LIKE 'Rpl_semi_sync_master_get_ack'")[0][1] == "0"
+    expect_equal(tmp_path / "log", server)
+
+
 CONSUMERS = ["python-mysql-replication", "go-mysql", pytest.param("debezium", marks=ONE_JAVA_AT_A_TIME)]
 
 

@@ -3,7 +3,7 @@
 Two writers note a hash of their table and the GTID of its last transaction. Meanwhile a log that follows is killed,
 its disk is full, connections are cut, servers are killed and replaced, the primary purges what it has, and the bucket
 of its archive is dead, slow or refuses. What is compared comes from the bucket alone. With --interop-all there are a
-hundred kills, else a few; --forgetless-kills sets how many."""
+hundred kills, else a few; --forgetless-kills with --timeout=0 sets how many."""
 
 import contextlib
 import random
@@ -239,6 +239,9 @@ def test_nothing_is_forgotten(
         while world.kills < kills:
             world.happen(happened[-1])
             happened += rng.choices(list(EVENTS), EVENTS.values())
+    except BaseException:
+        world.following.kill()
+        raise
     finally:
         for writer in world.writers:
             writer.stop()

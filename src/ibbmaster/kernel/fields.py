@@ -282,8 +282,10 @@ class Conversion(IntEnum):  # the state of a conversion
     RECORD_MAX = 5  # bytes of a record
     PAIRS = 6  # that are known: others are for the reference
     NOTED, EVENT_BYTES = 7, 8  # groups and bytes written, counted on; the last group of each pair has its number
-    NUMBER, LAST_AT = 9, 10  # above 0 in a dump: of the next packet, counted on; of the last group in the source
-    SIZE = 11
+    NUMBER, LAST_AT = 9, 10  # in a plain dump of the next packet, counted on; of the last group in the source
+    HEAD_BYTES = 11  # before each event: 0 in a file, 5 in a dump, 7 in one that is acknowledged
+    ANSWER_AT = 12  # above 0: of the last event that ends a group and is to be acknowledged
+    SIZE = 13
 
 
 # The state of a writing of traditional files: bytes in the output, and where the next event begins in its file (both

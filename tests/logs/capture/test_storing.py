@@ -15,7 +15,7 @@ from ibbmaster.logs.classic.convert import GroupConverter
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.store_options import StoreOptions
 from ibbmaster.replication.event.header import without_checksum
-from ibbmaster.replication.wire.packet import frame_payloads
+from ibbmaster.replication.wire.packet import frame_packets, frame_payloads
 from tests.machinery.events import groups_of, split_events
 from tests.machinery.simulated_disk import SimulatedDisk
 
@@ -42,11 +42,24 @@ class Outcome(NamedTuple):
     problem: str | None
     told: int
     last: tuple
+    answer: tuple  # the last place that is acknowledged
 
 
 def dump_of(events, end=EOF):
     """What a primary sends."""
     return frame_payloads([*(b"\0" + event for event in events), end], 1)[0]
+
+
+def semi_sync_dump_of(events, wanted):
+    """As a primary with semi-synchronous replication sends it, whose packets have other numbers after each answer;
+    `wanted` are the numbers of groups that it wants to hear of."""
+    stream, number = b"", -1
+    for at, event in enumerate(events):
+        number += event[4] == GTID
+        ends = at + 1 == len(events) or events[at + 1][4] == GTID
+        payload = b"\0\xef" + bytes((ends and number in wanted,)) + event
+        stream += frame_packets(payload, 3 * at % 7)[0]
+    return stream + frame_packets(EOF, 0)[0]
 
 
 def events_of_capture():
@@ -65,14 +78,14 @@ STREAM = dump_of(EVENTS)
 PAIRS = GtidState.parse("0-77-1,0-1-1,2-1-1")  # so that all groups are for a kernel
 
 
-def stored(*pieces, path, state=PAIRS, is_over=None, has_checksums=True):
+def stored(*pieces, path, state=PAIRS, is_over=None, has_checksums=True, has_heads=False):
     """What a log has after these bytes, and what is said of them."""
     with BinlogStore(SimulatedDisk(), SMALL, initial_state=state) as store:
         bulk = GroupConverter(store, loading.load()) if path == "kernels" else None
         told, problem, has_ended = [], None, None
         try:
             storer = StoredDump(store, bulk, Pieces(*pieces), told.append)
-            has_ended = storer.run(has_checksums=has_checksums, has_heads=False)
+            has_ended = storer.run(has_checksums=has_checksums, has_heads=has_heads)
         except (IbbMasterError, RuntimeError) as error:
             problem = f"{type(error).__name__}: {error}"
         except Exception as error:  # that of a driver, for the error of a primary
@@ -80,9 +93,9 @@ def stored(*pieces, path, state=PAIRS, is_over=None, has_checksums=True):
         if is_over is not None:
             assert has_ended is is_over
         last = (told[-1].last_gtid, told[-1].last_timestamp) if told else ()
-        return Outcome(
-            groups_of(store.groups(store.start_of_file())), problem, sum(one.groups for one in told), last
-        ), bulk
+        groups, answers = groups_of(store.groups(store.start_of_file())), [one.acknowledgements[-1:] for one in told]
+        answer = next(filter(None, reversed(answers)), ())
+        return Outcome(groups, problem, sum(one.groups for one in told), last, answer), bulk
 
 
 def outcome(*pieces, **options):
@@ -141,6 +154,32 @@ def test_whichever_bit_flips_both_ways_store_and_say_the_same(request, has_check
             assert not has_checksums or found.groups == whole[: len(found.groups)], (at, bit)
             tried += 1
     print(f"{tried} flipped bits")
+
+
+@pytest.mark.parametrize("wanted", [{0, 1, 2}, {1}, set()], ids=["each", "one", "none"])
+def test_a_semi_synchronous_dump_is_stored_alike_and_the_last_wanted_group_is_acknowledged(wanted, request):
+    stream = semi_sync_dump_of(EVENTS, wanted)
+    whole, bulk = stored(stream, path="kernels", has_heads=True)
+    assert bulk.group_count == len(whole.groups) == 3
+    assert whole.groups == outcome(STREAM, path="reference").groups
+    assert bool(whole.answer) == bool(wanted)
+    assert whole == outcome(stream, path="reference", has_heads=True)
+    for end in range(0, len(stream), 1 if request.config.getoption("--interop-all") else 29):
+        found = outcome(stream[:end], path="kernels", has_heads=True)
+        assert found == outcome(stream[:end], path="reference", has_heads=True), end
+
+
+def test_whichever_bit_of_the_heads_of_semi_synchronous_packets_flips_both_ways_do_the_same(request):
+    takes_all = request.config.getoption("--interop-all")
+    stream, at = semi_sync_dump_of(EVENTS, {0, 2}), 0
+    while at < len(stream):
+        for byte in range(at, at + 7):
+            for bit in range(8) if takes_all else [random.randrange(8)]:
+                changed = bytearray(stream)
+                changed[byte] ^= 1 << bit
+                found = outcome(bytes(changed), path="kernels", has_heads=True)
+                assert found == outcome(bytes(changed), path="reference", has_heads=True), (byte, bit)
+        at += 4 + int.from_bytes(stream[at : at + 3], "little")
 
 
 def test_the_error_of_a_primary_comes_after_the_groups_before_it():

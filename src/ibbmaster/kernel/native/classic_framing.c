@@ -232,7 +232,7 @@ KERNEL(check_groups) {
     Field *state = a->framing.state.at;
     long count = 0, total, after;
     while (!state->in_parts && state->pairs < a->framing.pairs.rows &&
-           (after = group_end(a->source, state->read_at, state->source_offset, state->checksum_bytes, NULL,
+           (after = group_end(a->source, state->read_at, state->source_offset, state->checksum_bytes, 0, NULL,
                               &a->roles, &total)) >= 0) {
         note_group(a->source.at + state->read_at, a->framing.pairs, state);
         state->position += total;

@@ -7,7 +7,9 @@ enum { CUT_GROUP = -2, NOT_PLAIN = -1 };    /* instead of the end of a group */
 enum { COMMIT_ID_BYTES = 8, XID_BYTES = 6, ALTER_SEQ_NO_BYTES = 8, THREAD_ID_BYTES = 4 }; /* of a GTID event */
 #define HAS_ENGINE_COUNT GtidExtraFlag_MULTI_ENGINE
 #define HAS_ALTER_SEQ_NO (GtidExtraFlag_COMMIT_ALTER | GtidExtraFlag_ROLLBACK_ALTER)
-#define PACKET_HEAD 5 /* bytes before an event in a dump: size, number, status */
+#define PACKET_HEAD 5    /* bytes before an event in a dump: size, number, status */
+#define SEMI_SYNC_HEAD 7 /* and of a semi-synchronous one, whose packets may have any number: magic, whether to answer */
+#define SEMI_SYNC_MAGIC 0xEF
 #define QUERY_FIXED 13 /* bytes before the status of a QUERY event */
 #define ENDING_QUERY_MAX (64 * 1024)
 #define COMMIT_TEXT UINT64_C(0x54494D4D4F43) /* the letters, from the lowest byte on */
@@ -29,18 +31,23 @@ static inline long event_size(const byte *event, long here, long file_offset, lo
     return size;
 }
 
-/* As `event_size`; of the next packet of a dump if packets are counted. */
-static inline long next_size(const byte *at, long here, long file_offset, long checksum_bytes, long *number) {
-    if (!number)
+/* As `event_size`; of the next packet of a dump if there is a head. */
+static inline long next_size(const byte *at, long here, long file_offset, long checksum_bytes, long head,
+                             long *number) {
+    if (!head)
         return event_size(at, here, file_offset, checksum_bytes);
-    if (here < PACKET_HEAD + EVENT_HEADER) /* where that is a whole packet it is no event */
-        return here >= 4 && (load32(at) & PACKET_MAX) <= EVENT_HEADER ? WRONG : CUT;
-    const byte *event = at + PACKET_HEAD;
-    long size = size_of(event), payload = size + 1;
+    if (here < head + EVENT_HEADER) /* where that is a whole packet it is no event */
+        return here >= 4 && (load32(at) & PACKET_MAX) < head - 4 + EVENT_HEADER ? WRONG : CUT;
+    const byte *event = at + head;
+    long size = size_of(event), payload = size + head - 4, sequence = (*number)++;
     bool is_plain = payload < PACKET_MAX && at[4] == 0 && !(event[FLAGS_OFFSET] & EventFlag_ARTIFICIAL);
-    if (!is_plain || load32(at) != (payload | ((*number)++ & 0xFF) << 24))
+    if (head == SEMI_SYNC_HEAD) {
+        is_plain = is_plain && at[5] == SEMI_SYNC_MAGIC;
+        sequence = at[3];
+    }
+    if (!is_plain || load32(at) != (payload | (sequence & 0xFF) << 24))
         return WRONG;
-    return event_size(event, here - PACKET_HEAD, load32(event + LOG_POS_OFFSET) - size, checksum_bytes);
+    return event_size(event, here - head, load32(event + LOG_POS_OFFSET) - size, checksum_bytes);
 }
 
 /* Where the extra flags of a GTID event are, if it has some. */
@@ -96,12 +103,12 @@ static inline long event_role(const byte *event, long size, long role) {
 /* Where a group ends that begins here; leaves the bytes of its events without checksums. In packets of a dump the first
 has that number, which is counted on; without one there are no packets. CUT_GROUP where not all of it is here, NOT_PLAIN
 for the reference. */
-static long group_end(Bytes data, long offset, long source_offset, long checksum_bytes, long *number,
+static long group_end(Bytes data, long offset, long source_offset, long checksum_bytes, long head, long *number,
                       const Roles *roles, long *total) {
     const byte *at = data.at + offset;
-    long end = data.size, head = number ? PACKET_HEAD : 0;
+    long end = data.size;
     *total = 0;
-    long size = next_size(at, end - offset, source_offset + offset, checksum_bytes, number);
+    long size = next_size(at, end - offset, source_offset + offset, checksum_bytes, head, number);
     if (size <= 0)
         return size == CUT ? CUT_GROUP : NOT_PLAIN;
     const byte *event = at + head;
@@ -112,7 +119,7 @@ static long group_end(Bytes data, long offset, long source_offset, long checksum
     long bytes = size - checksum_bytes, role = CONTINUES;
     for (offset += head + size; role == CONTINUES; offset += head + size) {
         at = data.at + offset, event = at + head;
-        size = next_size(at, end - offset, source_offset + offset, checksum_bytes, number);
+        size = next_size(at, end - offset, source_offset + offset, checksum_bytes, head, number);
         if (size <= 0)
             return size == CUT ? CUT_GROUP : NOT_PLAIN;
         role = event_role(event, size - checksum_bytes, role_of[event[TYPE_OFFSET]]);
@@ -154,7 +161,7 @@ KERNEL(collect_classic_groups) {
     long base = numbers->source_offset, checksum_bytes = numbers->checksum_bytes;
     long offset = numbers->read_at, position = state->out, count = state->groups;
     while (count < groups.rows && base + offset < a->file_range.end_offset) {
-        long total, behind = group_end(a->source, offset, base, checksum_bytes, NULL, &a->roles, &total);
+        long total, behind = group_end(a->source, offset, base, checksum_bytes, 0, NULL, &a->roles, &total);
         if (behind < 0 || total > data.size - position)
             break;
         if (base + offset >= a->file_range.start_offset) {

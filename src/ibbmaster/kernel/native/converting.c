@@ -35,6 +35,13 @@ static bool is_newest(const PairRow *pair, long count, long domain_id, uint64_t 
     return true;
 }
 
+/* Where the last event of a group begins whose packets are at a place. */
+static inline long last_event(const byte *source, long offset, long behind, long head) {
+    while (offset + head + size_of(source + offset + head) < behind)
+        offset += head + size_of(source + offset + head);
+    return offset + head;
+}
+
 /* Append groups of source[READ_AT:] to the pages up to WRITE_END. Stops before a group that is not plain, not whole
 here, too long, of an unknown pair, or not newer than all of its domain; whether more bytes may complete it. */
 KERNEL(convert_groups) {
@@ -43,11 +50,11 @@ KERNEL(convert_groups) {
     Conversion *numbers = a->numbers.at;
     Rows pairs = a->pairs;
     long offset = numbers->read_at, position = numbers->write_at;
-    long checksum_bytes = numbers->checksum_bytes, head = numbers->number ? PACKET_HEAD : 0, behind;
+    long checksum_bytes = numbers->checksum_bytes, head = numbers->head_bytes, behind;
     long record_max = min64(numbers->record_max, a->scratch.size);
     while (true) {
         long total, number = numbers->number;
-        behind = group_end(a->source, offset, numbers->source_offset, checksum_bytes, head ? &number : NULL, &a->roles,
+        behind = group_end(a->source, offset, numbers->source_offset, checksum_bytes, head, &number, &a->roles,
                            &total);
         if (behind < 0 || total + 1 > record_max || place_record(NULL, total + 1, NULL, position) > numbers->write_end)
             break;
@@ -62,6 +69,10 @@ KERNEL(convert_groups) {
         copy_events(source + offset, behind - offset, head, checksum_bytes, scratch + 1);
         numbers->last_at = offset + head;
         numbers->number = number;
+        if (head == SEMI_SYNC_HEAD) {
+            long last = last_event(source, offset, behind, head);
+            numbers->answer_at = source[last - 1] == 1 ? last : numbers->answer_at;
+        }
         offset = behind;
         position = place_record(scratch, 1 + total, a->pages.at, position);
         numbers->event_bytes += total;

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 COM_BINLOG_DUMP = 0x12
 ERROR, SEMI_SYNC_MAGIC = b"\xff", b"\xef"
-TYPE_AT = PACKET_HEADER_SIZE + len(EVENT_STATUS) + TYPE_OFFSET  # in a packet
+HEAD_BYTES = PACKET_HEADER_SIZE + len(EVENT_STATUS)  # before an event in a packet
+SEMI_SYNC_BYTES = 2  # more, of semi-synchronous replication: the magic, and whether an acknowledgement is wanted
 PAYLOAD_MAX = (1 << 30) + 1024  # an event of the longest packet that a server allows
 RECEIVED_MAX = 1 << 18  # bytes in one read
 DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
@@ -291,14 +292,16 @@ class PacketWindow:
 
     position = block_offset = 0
 
-    def __init__(self, reader: PacketReader, receive: Callable[[], bytes], checksum_size: int) -> None:
+    def __init__(self, reader: PacketReader, receive: Callable[[], bytes], checksum_size: int, head_bytes: int) -> None:
         self.block = reader.unread
+        self.head_bytes = head_bytes
         self.checksum_size = checksum_size
         self.packet_no = SEQUENCE_MASK + 1 + reader.next_sequence
         self._receive = receive
 
     def may_begin_group(self) -> bool:
-        return len(self.block) <= TYPE_AT or self.block[TYPE_AT] == EventType.GTID
+        at = self.head_bytes + TYPE_OFFSET
+        return len(self.block) <= at or self.block[at] == EventType.GTID
 
     def extend(self) -> bool:
         """Wait for more bytes."""
@@ -321,9 +324,10 @@ def dumped(
     or is gone.
     """
     reader = PacketReader(limit=PAYLOAD_MAX, next_sequence=1, checks_numbers=not has_heads)
+    head_bytes = HEAD_BYTES + (SEMI_SYNC_BYTES if has_heads else 0)
     while True:
-        while not has_heads and reader.is_between_payloads:
-            window = PacketWindow(reader, receive, CHECKSUM_SIZE if has_checksums else 0)
+        while reader.is_between_payloads:
+            window = PacketWindow(reader, receive, CHECKSUM_SIZE if has_checksums else 0, head_bytes)
             if not take(window):
                 break
             reader.forget(window.position, window.packet_no & SEQUENCE_MASK)
@@ -339,7 +343,7 @@ def dumped(
         if has_heads:
             if data[1:2] != SEMI_SYNC_MAGIC:
                 raise EventError("a packet without the header of semi-synchronous replication")
-            at, needs_answer = 3, data[2:3] == b"\1"
+            at, needs_answer = 1 + SEMI_SYNC_BYTES, data[2:3] == b"\1"
         header = decode_event_header(data, at)
         event = data[at:]
         if header.size != len(event):  # it may hide another event after this one

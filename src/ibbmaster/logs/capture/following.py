@@ -212,7 +212,8 @@ class PrimaryFollower:
             end = theirs.position() if self._until_end else None
             if end is not None and not theirs.domains_beyond(ours.position()):
                 return True
-            has_heads = self._is_semi_sync and self._begin_semi_sync(primary, connection)
+            # Up to an end nobody waits for it; and a real primary may hang when its only such replica ends at once.
+            has_heads = self._is_semi_sync and end is None and self._begin_semi_sync(primary, connection)
             has_checksums = value_of(connection, "binlog_checksum") == ChecksumAlgorithm.CRC32.name
             begin_dump(
                 connection,

@@ -44,6 +44,7 @@ class BulkStore(Protocol):
 
     group_count: int
     last_at: int
+    answer_at: int
     ticket: Any
 
     def take(self, window: PacketWindow, is_known: Callable[[int], bool]) -> Sequence[Gtid]: ...
@@ -92,6 +93,7 @@ class StoredDump:
         self._bulk = bulk
         self._pipe = pipe
         self._report = report
+        self._file_name = b""  # of the primary
         self._is_inside = False
         self._ticket: Any = None  # of the last group that is not durable yet
         self._stored = Stored()
@@ -99,15 +101,15 @@ class StoredDump:
     def run(self, *, has_checksums: bool, has_heads: bool) -> bool:
         """Store what comes; whether the primary has ended the dump. Raises EventError: the primary sends something
         else than events; SourceError, pymysql.Error: it refuses; StoreError: the log cannot be written."""
-        file_name, last = "", (0, False)
+        last = 0, False
 
         def events() -> Iterator[tuple[EventHeader, bytes]]:
-            nonlocal file_name, last
+            nonlocal last
             for header, event, is_wanted in dumped(
                 self._receive, has_checksums=has_checksums, has_heads=has_heads, take=self._take
             ):
                 if header.event_type == EventType.ROTATE:
-                    file_name = decode_rotate(event).file_name
+                    self._file_name = decode_rotate(event).file_name.encode(errors="surrogateescape")
                 elif header.event_type == EventType.HEARTBEAT and not self._is_inside:
                     # A commit may wait for a group that was stored before this connection, and is not sent again.
                     confirmed = Acknowledgement(event[EVENT_HEADER_SIZE:], header.log_pos)
@@ -123,7 +125,7 @@ class StoredDump:
                 ticket = self._store.write_direct_ordered(group.gtid, group.gtid_event, group.body)
                 self._is_inside = False
                 position, is_wanted = last
-                wanted = (Acknowledgement(file_name.encode(errors="surrogateescape"), position),) if is_wanted else ()
+                wanted = (Acknowledgement(self._file_name, position),) if is_wanted else ()
                 self._note(1, group.gtid, group.gtid_event, ticket, wanted)
             self._commit()
             return True
@@ -155,7 +157,11 @@ class StoredDump:
             at = self._bulk.last_at
             event = bytes(window.block[at : at + GTID_EVENT_SIZE_MIN])
             gtid, _ = decode_gtid(decode_event_header(event), event)
-            self._note(self._bulk.group_count - before, gtid, event, self._bulk.ticket)
+            wanted: tuple[Acknowledgement, ...] = ()
+            if at := self._bulk.answer_at:  # the primary takes it for all before, too
+                log_pos = window.block[at + LOG_POS_OFFSET : at + FLAGS_OFFSET]
+                wanted = (Acknowledgement(self._file_name, int.from_bytes(log_pos, "little")),)
+            self._note(self._bulk.group_count - before, gtid, event, self._bulk.ticket, wanted)
         return bool(taken)
 
     def _note(

@@ -51,6 +51,7 @@ class Window(Protocol):
     block_offset: int
     checksum_size: int
     packet_no: int
+    head_bytes: int
 
     @property
     def block(self) -> Buffer: ...
@@ -63,6 +64,7 @@ class GroupConverter:
     def __init__(self, log: BulkLog, kernels: Kernels) -> None:
         self.group_count = self.event_bytes = 0
         self.last_at = 0  # where in the window the last group began
+        self.answer_at = 0  # above 0: where the last event that is to be acknowledged did
         self.ticket: Any = None  # of the last `place`
         self._log = log
         self._kernels = kernels
@@ -85,7 +87,7 @@ class GroupConverter:
         self._failures = 0 if taken else min(self._failures + 1, FAILURES_MAX)
         self._to_skip = 2**self._failures - 1 if self._failures > 2 else 0
         window.position, window.packet_no = here[Conversion.READ_AT], here[Conversion.NUMBER]
-        self.last_at = here[Conversion.LAST_AT]
+        self.last_at, self.answer_at = here[Conversion.LAST_AT], here[Conversion.ANSWER_AT]
         self.group_count += here[Conversion.NOTED]
         self.event_bytes += here[Conversion.EVENT_BYTES]
         return taken
@@ -103,6 +105,7 @@ class GroupConverter:
             here[Conversion.CHECKSUM_BYTES], here[Conversion.PAIRS] = window.checksum_size, count
             here[Conversion.RECORD_MAX], here[Conversion.NUMBER] = self._log.limits.inline_size_max, window.packet_no
             here[Conversion.WRITE_AT], here[Conversion.WRITE_END] = begin, end
+            here[Conversion.HEAD_BYTES] = window.head_bytes
             source: Any
             if count:
                 with memoryview(window.block) as source:

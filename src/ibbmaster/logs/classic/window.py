@@ -36,7 +36,7 @@ class BlockWindow:
         self.position = 0
         self.block_offset = 0
         self.checksum_size = 0
-        self.packet_no = 0  # above 0 where events come in packets: of the next one
+        self.packet_no = self.head_bytes = 0  # where events come in packets: of the next one; before each event
         self.is_in_use = False
         self.file = file
 
