@@ -1,4 +1,8 @@
-"""A plugin for python-mysql-replication's own tests: their streams come from `serve`, all else from a real server."""
+"""A plugin for python-mysql-replication's own tests: their streams come from `serve`, all else from a real server.
+
+A relay has files of its own, and takes a connection once it has what is logged (lanes/relays.py): where a stream would
+begin with the file that is written, it begins after no GTID, which is the same after the RESET MASTER before each test.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,8 @@ SETTINGS = "_BinLogStreamReader__connection_settings"
 
 account = {"host": "127.0.0.1", "user": os.environ["ACCOUNT"], "passwd": os.environ["ACCOUNT_PASSWORD"]}
 server_port, stream_port = int(os.environ["SERVER_PORT"]), int(os.environ["STREAM_PORT"])
+stream_host = os.environ["STREAM_HOST"]
+is_relayed = stream_host != account["host"]
 
 
 def status_at(port: int) -> Any:
@@ -39,21 +45,26 @@ def streams_from_serve(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def connect_there(stream: BinLogStreamReader) -> None:
         deadline = time.monotonic() + TIMEOUT_S
-        while (found := status_at(stream_port)) != (expected := status_at(server_port)):
+        while not is_relayed and (found := status_at(stream_port)) != (expected := status_at(server_port)):
             assert time.monotonic() < deadline, (found, expected)
         settings = getattr(stream, SETTINGS)
-        setattr(stream, SETTINGS, {**settings, "port": stream_port})
+        setattr(stream, SETTINGS, {**settings, "host": stream_host, "port": stream_port})
+        begins_by_gtid = is_relayed and not stream.auto_position and stream.log_file is None
+        was = stream.is_mariadb, stream.auto_position
+        if begins_by_gtid:
+            stream.is_mariadb, stream.auto_position = True, ""
         try:
             connect(stream)
         finally:
             setattr(stream, SETTINGS, settings)
+            stream.is_mariadb, stream.auto_position = was
         streams.add(stream._stream_connection.thread_id())
 
     def kill_there(connection: Connection[Any], thread_id: int) -> None:
         if thread_id not in streams:
             kill(connection, thread_id)
             return
-        with pymysql.connect(**account, port=stream_port) as other, other.cursor() as cursor:
+        with pymysql.connect(**account | {"host": stream_host}, port=stream_port) as other, other.cursor() as cursor:
             cursor.execute(f"KILL {thread_id}")
 
     monkeypatch.setattr(base, "get_databases", databases)
