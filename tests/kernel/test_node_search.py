@@ -42,11 +42,6 @@ def groups_of(disk):
             yield group
 
 
-def file_page(node):
-    """Where the page begins that a node begins on."""
-    return node[1] // PAGE_SIZE * PAGE_SIZE
-
-
 def by_reference(disk, group):
     nodes = (node for stream in group.streams for node in OutOfBandReader(disk).nodes(stream))
     return [(*node.position, node.header_size) for node in nodes]
@@ -76,8 +71,9 @@ def test_a_header_may_go_on_in_the_next_page(kernels, tmp_path, state_interval_b
     (group,) = groups_of(disk)
     expected = by_reference(disk, group)
     ends = [offset % PAGE_SIZE + CHUNK_HEADER_SIZE + size for _, offset, size in expected]
-    cut = [file_page(node) + PAGE_SIZE for node, end in zip(expected, ends, strict=True) if end > DATA_SIZE]
-    states = [disk.read("binlog-000000.ibb", page, 1)[0] & ~LAST == RecordType.GTID_STATE for page in cut]
+    cut = [offset // PAGE_SIZE + 1 for (_, offset, _), end in zip(expected, ends, strict=True) if end > DATA_SIZE]
+    kinds = [disk.read("binlog-000000.ibb", page_no * PAGE_SIZE, 1)[0] & ~LAST for page_no in cut]
+    states = [kind == RecordType.GTID_STATE for kind in kinds]
     assert len(cut) > 5
     assert all(states) if state_interval_bytes == PAGE_SIZE else not any(states)
     assert [tuple(row) for stream in group.streams for row in quick_nodes(disk, stream, kernels)] == expected

@@ -32,11 +32,7 @@ SAMPLE = 6  # of the failures, without --interop-all
 STATES = 4  # that a crash may leave, for each
 
 
-def size_of(number):
-    return 40_000 if number % 40 == 0 else number * 37 % 900
-
-
-LOGGED = [new_group(number, size_of(number), XID_EVENT) for number in range(1, GROUPS + 1)]
+LOGGED = [new_group(no, 40_000 if no % 40 == 0 else no * 37 % 900, XID_EVENT) for no in range(1, GROUPS + 1)]
 WANTED = [(gtid, b"".join((event, *body))) for gtid, event, body in LOGGED]
 
 

@@ -138,7 +138,7 @@ class Stream:
             event = event[:13] + bytes(4) + event[17:]  # positions in files that are made up
         if self._gtid is None:
             position = replica.received
-            must_get = self._must_get()
+            must_get = list(self._replica.must_get(self._groups()))
             assert position < len(must_get), f"a group behind what it must get: {event[:40].hex()}"
             self._gtid, events = must_get[position]
             self._wanted = [wanted for wanted in events if replica.keeps(wanted)]
@@ -150,9 +150,6 @@ class Stream:
             replica.position[self._gtid.domain_id] = self._gtid
             self._gtid = None
             self._events.clear()
-
-    def _must_get(self):
-        return list(self._replica.must_get(self._groups()))
 
 
 class World:

@@ -56,11 +56,6 @@ def test_the_described_ok_with_a_proof_is_ours() -> None:
     assert wire.decode_ok(payload) == wire.Ok(message=PROOF)
 
 
-def agreed_capabilities(conversation: Any) -> Capability:
-    agreed: Capability = conversation.greeting.capabilities & conversation.login.capabilities
-    return agreed
-
-
 def decode_answer(payloads: list[bytes], capabilities: Capability) -> wire.Response:
     if payloads[0][0] == 0:
         return wire.decode_ok(payloads[0])
@@ -82,7 +77,7 @@ def rows_that_end(rows: Iterable[wire.Row], error: wire.Err) -> Iterator[wire.Ro
 
 def test_recorded_answers_to_queries_decode_and_encode(readable_conversation: Any) -> None:
     """Also those in the longer forms of the extended capabilities, which the `mariadb` client asks for."""
-    capabilities = agreed_capabilities(readable_conversation)
+    capabilities = readable_conversation.greeting.capabilities & readable_conversation.login.capabilities
     for exchange in readable_conversation.exchanges:
         is_query = isinstance(decode_command(exchange.command.payload), QueryCommand)
         if is_query and exchange.answer and all(packet.is_whole for packet in exchange.answer):

@@ -58,13 +58,9 @@ def text_column(declared, *, told=None):
     return declare(dataclasses.replace(schema, columns=columns), {"a": declared}).columns[number]
 
 
-def declared_in(sql):
-    return next(parse_declarations(sql))[1]["a"]
-
-
 @pytest.mark.parametrize(("sql", "charset"), CASES)
 def test_without_metadata_a_column_s_own_character_set_goes_before_its_collation_and_its_table(sql, charset):
-    column = text_column(declared_in(sql))
+    column = text_column(next(parse_declarations(sql))[1]["a"])
 
     assert (column.kind, column.charset) == (ValueKind.TEXT, charset)
 
