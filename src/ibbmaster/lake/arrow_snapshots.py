@@ -93,7 +93,7 @@ def _rows(options: ReadOptions, key: Sequence[str], on_doubt: OnDoubt | None, *,
         version = asked.version
         keys = _key_of(asked.shape.schema, key) if key else []
         texts: list[str] = []
-        if version is not None and _is_place(log, asked.end):
+        if version is not None and (asked.end is None or len(log.state().position().values()) == 1):
             try:
                 return _judged(rows_of(asked.options, version, has_history=has_history), asked, [])
             except UncertainRowsError as error:
@@ -148,10 +148,6 @@ def domains_left_out(options: ReadOptions) -> list[int]:
     with closing(open_log(options)) as log:
         logged = {gtid.domain_id for gtid in log.state().position().values()}
     return sorted(logged - {gtid.domain_id for gtid in GtidPosition.parse(options.ending_gtid).values()})
-
-
-def _is_place(log: LogEngine, end: LogPosition | None) -> bool:
-    return end is None or len(log.state().position().values()) == 1
 
 
 def _is_of(state: KnownTable | None, shape: TableShape) -> TypeGuard[TableVersion]:

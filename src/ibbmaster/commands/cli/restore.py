@@ -45,10 +45,6 @@ LOG_LINES = 3  # of a program that failed
 SOCKET = "restore.sock"
 
 
-def start_command(datadir: Path) -> str:
-    return f"{SERVER} --no-defaults --datadir={datadir.absolute()} {STRICT}"
-
-
 @contextlib.contextmanager
 def new_server(datadir: Path) -> Iterator[str]:
     """The URL of the server. Raises RestoreError: a program is missing, the directory is not empty, or the server does
@@ -135,7 +131,7 @@ def _report(args: argparse.Namespace, log: ibbmaster.Log, plan: RestorePlan, sec
     if plan.skipped:
         lines.append(f"left out: {','.join(facts['skipped'])}")
     if args.datadir is not None and not args.dry_run:
-        facts["start_with"] = start_command(args.datadir)
+        facts["start_with"] = f"{SERVER} --no-defaults --datadir={args.datadir.absolute()} {STRICT}"
         lines.append(f"it is stopped; start it with {facts['start_with']}")
     report(args, facts, *lines)
 
