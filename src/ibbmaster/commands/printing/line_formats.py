@@ -1,4 +1,4 @@
-"""Lines of JSON for kernels, plain or in Debezium's envelope. The references: `json_lines` and `debezium_lines`."""
+"""Lines of JSON for kernels, plain or in Debezium's envelope; references: `content.JsonLines`, `debezium_lines`."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
