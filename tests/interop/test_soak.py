@@ -78,7 +78,7 @@ def test_a_relay_at_steady_work_grows_in_nothing(request):
     if not installed_versions():
         pytest.skip("no MariaDB is installed")
     minutes = request.config.getoption("--soak-minutes")
-    soak = [sys.executable, "-m", "tests.machinery.soak", "--minutes", minutes, "--commits", 20]
+    soak = [sys.executable, "-m", "tests.machinery.soak", "--minutes", minutes, "--commits", 20, "--warm-up", 0.25]
     print(run_program(soak, timeout=minutes * 60 + 900))
 
 
@@ -88,5 +88,5 @@ def test_what_grows_steadily_is_named_and_a_peak_is_none(name):
     flat = [Sample(float(at), 80, 28, 9, 2, 20) for at in range(100)]
     peak = [one._replace(**{name: 10 * most}) if 50 <= one.at_s < 60 else one for one in flat]
     steady = [one._replace(**{name: getattr(one, name) + one.at_s / 50 * most}) for one in flat]
-    assert grown(peak, Sample._fields[1:]) == []
-    assert grown(steady, Sample._fields[1:]) == [name]
+    assert grown(peak, Sample._fields[1:], 0.25) == []
+    assert grown(steady, Sample._fields[1:], 0.25) == [name]
