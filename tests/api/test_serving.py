@@ -180,7 +180,9 @@ def test_at_the_end_of_a_part_a_replica_stays_or_is_sent_the_last_packet(capture
         closed = tapped("close", 1 << 30)
         stayed = tapped("stay", sum(4 + len(packet) for packet in closed.packets[:-1]))
     assert (closed.end, closed.packets[-1][0], stayed.end) == ("end", 0xFE, "silence")
-    assert stayed.packets == closed.packets[:-1]
+    assert [packet[5:] for packet in stayed.packets] == [
+        packet[5:] for packet in closed.packets[:-1]
+    ]  # but their times
     heads = [payload[1:] for payload in stayed.packets if payload[0] == 0 and payload[5] == EventType.GTID]
     assert [str(decode_gtid(decode_event_header(head), head)[0]) for head in heads] == gtids[:10]
 

@@ -198,3 +198,17 @@ def parts(node: Any, kind: type[Part]) -> Iterator[Part]:
         yield node
     for child in children(node):
         yield from parts(child, kind)
+
+
+def interval_before(expression: Expression) -> tuple[Expression, Expression, str] | None:
+    """Start, amount and unit of `start - INTERVAL amount unit`, also as DATE_SUB."""
+    match expression:
+        case (
+            Operation(operator="-", operands=(start, Operation(operator="INTERVAL", operands=(amount, Literal(unit)))))
+            | Call(
+                name=("date_sub" | "subdate"),
+                arguments=(start, Operation(operator="INTERVAL", operands=(amount, Literal(unit)))),
+            )
+        ):
+            return start, amount, str(unit)
+    return None

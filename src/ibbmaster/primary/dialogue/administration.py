@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ibbmaster.gtid import ID_MAX
 from ibbmaster.replication.wire.refusal import RefusedError, missing_privilege
-from ibbmaster.sqltext.expression import Call, Default, Expression, Literal, Operation, SystemVariable
+from ibbmaster.sqltext.expression import Default, Expression, SystemVariable, interval_before
 from ibbmaster.sqltext.literals import Value
 from ibbmaster.sqltext.moment import DAY_S, SECOND_US, parse_moment
 from ibbmaster.versions import Difference
@@ -77,13 +77,16 @@ def state_of(value: Expression, evaluator: Evaluator) -> verbs.SetState:
 
 def _moment(expression: Expression | float, evaluator: Evaluator) -> tuple[float, tuple[Note, ...]]:
     """In seconds since 1970; 0, which is before any file, for what is no moment."""
-    match expression:
-        case float():
-            return expression, ()
-        case Operation(operator="-", operands=(start, Operation(operator="INTERVAL") as interval)):
-            return _earlier(start, interval, evaluator)
-        case Call(name=("date_sub" | "subdate"), arguments=(start, Operation(operator="INTERVAL") as interval)):
-            return _earlier(start, interval, evaluator)
+    if isinstance(expression, float):
+        return expression, ()
+    if (found := interval_before(expression)) is not None:
+        start, amount, unit = found
+        seconds, notes = _moment(start, evaluator)
+        count = integer_of(evaluator.evaluate(amount))
+        if unit not in UNITS or count is None:
+            known = ", ".join(UNITS)
+            raise RefusedError(1235, "42000", f"PURGE BINARY LOGS takes a whole number of {known} as INTERVAL")
+        return seconds - count * UNITS[unit], notes
     value: Value = evaluator.evaluate(expression)
     if value is None:
         return 0.0, ()
@@ -91,13 +94,3 @@ def _moment(expression: Expression | float, evaluator: Evaluator) -> tuple[float
     if microseconds is None:
         return 0.0, (("Warning", 1292, f"Incorrect datetime value: '{text[:128]}'"),)
     return microseconds / SECOND_US - evaluator.settings.time_zone_s, ()
-
-
-def _earlier(start: Expression, interval: Operation, evaluator: Evaluator) -> tuple[float, tuple[Note, ...]]:
-    seconds, notes = _moment(start, evaluator)
-    amount, unit = interval.operands
-    assert isinstance(unit, Literal)
-    count = integer_of(evaluator.evaluate(amount))
-    if unit.value not in UNITS or count is None:
-        raise RefusedError(1235, "42000", f"PURGE BINARY LOGS takes a whole number of {', '.join(UNITS)} as INTERVAL")
-    return seconds - count * UNITS[str(unit.value)], notes

@@ -52,7 +52,7 @@ class Workers:
         self._accounts: dict[
             tuple[str, bool], list[trio.CapacityLimiter]
         ] = {}  # who has logged in: no more than accounts
-        self.at_work = 0  # also those that nobody waits for
+        self.at_work = 0  # also those without a waiting task
 
     async def run(
         self, work: Work, user: str, function: Callable[..., Returned], *args: object, is_admin: bool = False

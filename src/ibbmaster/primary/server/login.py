@@ -19,7 +19,7 @@ TOO_MANY_CONNECTIONS = Err(code=1040, sqlstate="08004", text="Too many connectio
 
 
 async def refuse_connection(stream: trio.SocketStream, answer: Err = TOO_MANY_CONNECTIONS) -> None:
-    """One client too many, or one from where nobody may come: before it is greeted."""
+    """One client too many, or one from an address that no account allows: before it is greeted."""
     with trio.move_on_after(1):
         await stream.send_all(frame_packets(encode_err(answer), 0)[0])
     await trio.aclose_forcefully(stream)
