@@ -97,6 +97,10 @@ def test_a_dialogue_needs_no_trio(module: str, fresh) -> None:
     assert "trio" not in fresh(SCRIPT, module)
 
 
+def test_a_primary_loads_what_encrypts_with_its_first_certificate(fresh) -> None:
+    assert "OpenSSL" not in fresh(SCRIPT, "ibbmaster.primary.server.primary")
+
+
 def test_following_needs_no_server_and_no_sql(fresh) -> None:
     loaded = fresh("import sys, ibbmaster.commands.cli.follow; print(*sys.modules, sep='\\n')")
     servers = ("trio", "ibbmaster.primary.server", "ibbmaster.primary.select", "ibbmaster.schema", "ibbmaster.sqltext")

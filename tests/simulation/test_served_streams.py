@@ -22,9 +22,10 @@ from ibbmaster.kernel import loading
 from ibbmaster.logs.log.purge import PurgeRequest
 from ibbmaster.logs.store.store_options import Durability, StoreOptions
 from ibbmaster.primary.server.certificate import make_certificate
+from ibbmaster.primary.server.client_stream import PlainStream, Sender
 from ibbmaster.primary.server.dumping import DumpSender, LogEnd
 from ibbmaster.primary.server.registry import EndReason, Registry, Session
-from ibbmaster.primary.server.tls_stream import PlainStream, Sender, TlsStream
+from ibbmaster.primary.server.tls_stream import TlsStream
 from ibbmaster.primary.streaming import block_cache, shared
 from ibbmaster.primary.streaming.shared import SharedBlocks
 from ibbmaster.primary.streaming.source import BlockSource

@@ -19,11 +19,11 @@ from ibbmaster.logs.log.directory import BinlogDirectory
 from ibbmaster.logs.log.history_cache import HistoryCache
 from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.primary.server.certificate import make_certificate
+from ibbmaster.primary.server.client_stream import PlainStream, Sender
 from ibbmaster.primary.server.dumping import DumpSender, LogEnd
 from ibbmaster.primary.server.options import PrimaryOptions
 from ibbmaster.primary.server.primary import Primary
 from ibbmaster.primary.server.registry import EndReason, Session
-from ibbmaster.primary.server.tls_stream import PlainStream, Sender
 from ibbmaster.primary.streaming.shared import SharedBlocks
 from ibbmaster.primary.streaming.source import BlockSource
 from ibbmaster.replication.dump.profile import PROFILES, Profile

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from ibbmaster.position import LogPosition
-from ibbmaster.primary.server.tls_stream import PlainStream, Sender
+from ibbmaster.primary.server.client_stream import PlainStream, Sender
 from ibbmaster.primary.streaming.block import Block, FramingState, Packets, joined
 
 

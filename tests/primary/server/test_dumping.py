@@ -28,9 +28,9 @@ from ibbmaster.logs.store.followed import FollowedDirectory
 from ibbmaster.logs.store.store_options import StoreOptions
 from ibbmaster.logs.store.store_reader import StoreReader
 from ibbmaster.logs.store.writer import BinlogWriter
+from ibbmaster.primary.server.client_stream import Sender
 from ibbmaster.primary.server.dumping import DumpSender
 from ibbmaster.primary.server.registry import EndReason
-from ibbmaster.primary.server.tls_stream import Sender
 from ibbmaster.primary.streaming import block_cache, shared
 from ibbmaster.primary.streaming.block import Block, plain_block
 from ibbmaster.primary.streaming.large_group import LargeGroup

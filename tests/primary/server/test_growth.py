@@ -15,8 +15,9 @@ from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.logs.store.store_options import StoreOptions
 from ibbmaster.primary.server import dumping
 from ibbmaster.primary.server.certificate import make_certificate
+from ibbmaster.primary.server.client_stream import PlainStream, Sender
 from ibbmaster.primary.server.dumping import DumpSender, LogEnd
-from ibbmaster.primary.server.tls_stream import PlainStream, Sender, TlsStream
+from ibbmaster.primary.server.tls_stream import TlsStream
 from ibbmaster.primary.streaming import shared
 from ibbmaster.primary.streaming.shared import SharedBlocks
 from ibbmaster.primary.streaming.source import BlockSource

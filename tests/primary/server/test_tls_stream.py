@@ -12,7 +12,8 @@ import trio
 import trio.testing
 
 from ibbmaster.primary.server.certificate import make_certificate
-from ibbmaster.primary.server.tls_stream import PIECE_BYTES, THREAD_MIN, Sender, TlsStream
+from ibbmaster.primary.server.client_stream import Sender
+from ibbmaster.primary.server.tls_stream import PIECE_BYTES, THREAD_MIN, TlsStream
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 SIZES = [1, 1000, THREAD_MIN - 1, THREAD_MIN, PIECE_BYTES, PIECE_BYTES + 1, 3 << 20, 10]

@@ -26,6 +26,7 @@ from ibbmaster.replication.wire.refusal import RefusedError, out_of_memory
 from ibbmaster.replication.wire.response import Response
 from ibbmaster.work import BrokenOffError, Work, doing
 from .administration import LogAdministration
+from .client_stream import ClientStream, PlainStream, Sender
 from .dump_opening import DumpOpening
 from .dumping import PUMPS_MAX, LogEnd
 from .facts import PrimaryFacts
@@ -34,7 +35,6 @@ from .options import PrimaryOptions
 from .preparation import LookAhead, Preparation
 from .reactor import Reactor
 from .registry import Registry, Session
-from .tls_stream import ClientStream, PlainStream, Sender
 
 THREADS_MAX = 4
 THREADS_OF_AN_ACCOUNT = 3

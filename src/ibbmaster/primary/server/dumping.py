@@ -30,8 +30,8 @@ from ibbmaster.primary.streaming.shared import SentSteps, SharedStep, shared_ste
 from ibbmaster.primary.streaming.sink import Sink, Stage, left_of
 from ibbmaster.primary.streaming.source import BlockSource
 from ibbmaster.replication.dump.session import DumpSession
+from .client_stream import Sender
 from .registry import EndReason, Session
-from .tls_stream import Sender
 
 PUMPS_MAX = (os.cpu_count() or 1) + 2  # more threads would wait for each other
 FETCH_STEP_S = 0.1  # between looks whether a heartbeat is due

@@ -21,9 +21,9 @@ from ibbmaster.gtid import GtidState
 from ibbmaster.logs.log.interface import LogEngine, LogFile
 from ibbmaster.logs.store.binlog_store import BinlogStore
 from ibbmaster.position import LogPosition
+from .client_stream import traffic_of
 from .login_guard import LoginGuard
 from .registry import Registry, Session
-from .tls_stream import traffic_of
 
 ENDS_MAX = 512  # moves of the log's end that are remembered; older ones get further apart
 REMEMBERED_MAX = 1000  # replicas, and pairs of a GTID state: no label grows for ever

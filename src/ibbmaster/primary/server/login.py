@@ -1,7 +1,6 @@
 """From the greeting to the OK of a login, or a refusal."""
 
 import logging
-from collections import Counter
 
 import trio
 
@@ -10,6 +9,7 @@ from ibbmaster.replication.wire.packet import frame_packets
 from ibbmaster.replication.wire.response import Err, encode_err
 from .client import ConnectedClient
 from .options import ConnectionStep, Observer
+from .registry import Registry
 
 log = logging.getLogger(__name__)
 
@@ -25,10 +25,11 @@ async def refuse_connection(stream: trio.SocketStream, answer: Err = TOO_MANY_CO
     await trio.aclose_forcefully(stream)
 
 
-async def refuse_host(stream: trio.SocketStream, peer: str, host: str, logins: Counter[str]) -> None:
-    """A client from where no account may come."""
-    logins["not_allowed"] += 1
-    log.warning("a client at %s is refused: no account may come from there", peer)
+async def refuse_host(stream: trio.SocketStream, host: str, registry: Registry) -> None:
+    """A client at an address that no account allows."""
+    registry.logins["not_allowed"] += 1
+    level, others = registry.alike.level_of((host, None, "not_allowed"))
+    log.log(level, "a client at %s is refused: no account may come from there%s", host, others)
     text = f"Host '{host}' is not allowed to connect to this MariaDB server"
     await refuse_connection(stream, Err(code=1130, sqlstate="", text=text))
 

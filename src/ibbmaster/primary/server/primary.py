@@ -199,7 +199,7 @@ class Primary:
             await trio.aclose_forcefully(stream)
             return
         if not any(account.allows(host) for account in self.options.accounts):
-            await refuse_host(stream, address(host, port), host, self.registry.logins)
+            await refuse_host(stream, host, self.registry)
             return
         if len(self.registry) >= self.options.connections_max and not self.registry.make_room():
             await refuse_connection(stream)
