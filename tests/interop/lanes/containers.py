@@ -23,7 +23,15 @@ BASE, IMAGE = "localhost/ibbmaster-test-base", "localhost/ibbmaster-test"
 MARIADB, PROMETHEUS = "localhost/ibbmaster-test-mariadb", "localhost/ibbmaster-test-prometheus"
 CERTIFICATES = "/etc/ssl/certs"
 PIP_CONF = "[global]\ncert = /etc/ssl/certs/ca-certificates.crt\nfind-links = {}\n"
-WITHOUT_NETWORK = ("Temporary failure in name resolution", "NewConnectionError", "Could not fetch URL", "ProxyError")
+WITHOUT_NETWORK = (
+    "Temporary failure in name resolution",
+    "ConnectionError",
+    "Could not fetch URL",
+    "No matching distribution found",
+    "ProxyError",
+    "SSLError",
+    "TimeoutError",
+)
 SETTINGS = """
 [containers]
 default_ulimits = ["nofile=20000:20000", "nproc=32768:32768"]
