@@ -97,7 +97,11 @@ def _run_scenario(args: argparse.Namespace) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    with scenario.serving(**given) as primary, closing(ControlSocket(primary, over.set)) as control:
+    with (
+        service.ending_within(args.stop_within) as beat,
+        scenario.serving(**given) as primary,
+        closing(ControlSocket(primary, over.set)) as control,
+    ):
         said = {"host": primary.host, "port": primary.port, "server_id": primary.server_id, "user": primary.user}
         if args.json:
             print(json.dumps({**said, "control": control.address, "control_token": control.token}), flush=True)
@@ -105,6 +109,7 @@ def _run_scenario(args: argparse.Namespace) -> int:
             socket = f"control socket {control.address} with token {control.token}"
             print(f"serving {args.scenario} on {address(primary.host, primary.port)}, {socket}", flush=True)
         over.wait()
+        beat(True)
     return 0
 
 
