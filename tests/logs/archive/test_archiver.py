@@ -214,12 +214,15 @@ def test_a_stop_does_not_wait_for_a_dead_store_and_the_next_start_goes_on(tmp_pa
 
 def test_a_store_that_refuses_for_a_while_and_is_well_at_the_end_gets_all(tmp_path, objects, monkeypatch):
     """The end does not wait for the next attempt, which is due in an hour."""
-    monkeypatch.setattr(archivers, "RETRY_S", (3600.0,))
+    monkeypatch.setattr(archivers, "RETRY_S", (0.01, 3600.0))
     is_refused = threading.Event()
+    refusals = []
 
     def refuse():
         if threading.current_thread() is not threading.main_thread():
-            is_refused.set()
+            refusals.append(1)
+            if len(refusals) > 1:
+                is_refused.set()
             raise RefusalError("the object store refuses access")
 
     objects.wait = refuse
