@@ -253,7 +253,8 @@ async def test_after_a_heartbeat_they_wait_where_they_are_and_not_each_alone(wai
             await dump.wait_until_idle()
         steps.clear()
         await waiting.grow(100)
-        assert steps["steps"] >= count // 4  # on a busy machine some have their heartbeat from a thread, and come alone
+        without_stage = waiting.counters.count(None)  # those with one are woken if they come first
+        assert steps["steps"] >= without_stage - 1
         await waiting.end()
 
 
