@@ -46,7 +46,7 @@ def computed(what: verbs.Administrative, evaluator: Evaluator) -> tuple[verbs.Ad
     """With values in place of expressions, and warnings about these. Raises RefusedError: one cannot be computed, or a
     domain id is too large."""
     match what:
-        case verbs.PurgeLogs(before=before) if before is not None:
+        case verbs.PurgeLogs(before=before) if before is not None and not isinstance(before, float):
             seconds, notes = _moment(before, evaluator)
             return replace(what, before=seconds), notes
         case verbs.FlushLogs(domain_ids=domain_ids) if (most := max(domain_ids, default=0)) > ID_MAX:
@@ -75,10 +75,8 @@ def state_of(value: Expression, evaluator: Evaluator) -> verbs.SetState:
     return verbs.SetState(None if state is None else text_of(state))
 
 
-def _moment(expression: Expression | float, evaluator: Evaluator) -> tuple[float, tuple[Note, ...]]:
+def _moment(expression: Expression, evaluator: Evaluator) -> tuple[float, tuple[Note, ...]]:
     """In seconds since 1970; 0, which is before any file, for what is no moment."""
-    if isinstance(expression, float):
-        return expression, ()
     if (found := interval_before(expression)) is not None:
         start, amount, unit = found
         seconds, notes = _moment(start, evaluator)

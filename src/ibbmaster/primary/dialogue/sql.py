@@ -137,7 +137,8 @@ class _Parser(QueryReader):
             case "PURGE":
                 return self._purge()
             case "RESET" if self._accept("MASTER"):
-                if self._accept("TO") and self._take_int() >= 0:
+                if self._accept("TO"):
+                    self._take_int()
                     raise UnreadSqlError("RESET MASTER TO")
                 if self.is_at_end or self._peek(";"):
                     return verbs.ResetLog()

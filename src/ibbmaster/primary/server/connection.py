@@ -45,8 +45,8 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
         refused = error if isinstance(error, DumpError) else seeking_failed(error)
         session.reason = f"its dump was refused: {refused}"
         primary.registry.refusals[refused.kind] += 1
-        level, others = primary.registry.alike.level_of((session.host, session.user, command.server_id, refused.text))
-        log.log(level, "%s (server id %d) refused: %s%s", client, command.server_id, refused, others)
+        key = session.host, session.user, command.server_id, refused.text
+        primary.registry.alike.log(log, key, f"{client} (server id {command.server_id}) refused: {refused}")
         comes_back = isinstance(error, LogResetError)  # to be judged anew
         client.wire.close(Eof(status=client.dialog.status) if comes_back else refused.err)
         await client.flush()
@@ -63,10 +63,8 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
         primary.registry.dumps_ended["ok" if dump.error is None else dump.error.kind] += 1
     if dump.error is not None:
         session.reason = f"its dump ended: {dump.error}"
-        level, others = primary.registry.alike.level_of(
-            (session.host, session.user, command.server_id, dump.error.text)
-        )
-        log.log(level, "%s (server id %d) ended: %s%s", session, command.server_id, dump.error, others)
+        key = session.host, session.user, command.server_id, dump.error.text
+        primary.registry.alike.log(log, key, f"{session} (server id {command.server_id}) ended: {dump.error}")
 
 
 async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:

@@ -28,8 +28,7 @@ async def refuse_connection(stream: trio.SocketStream, answer: Err = TOO_MANY_CO
 async def refuse_host(stream: trio.SocketStream, host: str, registry: Registry) -> None:
     """A client at an address that no account allows."""
     registry.logins["not_allowed"] += 1
-    level, others = registry.alike.level_of((host, None, "not_allowed"))
-    log.log(level, "a client at %s is refused: no account may come from there%s", host, others)
+    registry.alike.log(log, (host, "not_allowed"), f"a client at {host} is refused: no account may come from there")
     text = f"Host '{host}' is not allowed to connect to this MariaDB server"
     await refuse_connection(stream, Err(code=1130, sqlstate="", text=text))
 
@@ -80,9 +79,9 @@ async def _claim(client: ConnectedClient) -> LoggedIn | LoginFailed | None:
                 return None
 
 
-def _log(client: ConnectedClient, text: str, level_max: int) -> None:
-    level, others = client.primary.registry.alike.level_of((client.session.host, client.session.user, text))
-    log.log(min(level, level_max), "%s: %s%s", client, text, others)
+def _log(client: ConnectedClient, text: str, level_max: int = logging.WARNING) -> None:
+    key = client.session.host, client.session.user, text
+    client.primary.registry.alike.log(log, key, f"{client}: {text}", level_max=level_max)
 
 
 async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> bool:
@@ -99,7 +98,7 @@ async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> 
     if isinstance(login, LoginFailed):
         logins["wrong"] += 1
         session.reason = f"its login was refused: {login.reason}"
-        _log(client, f"login refused: {login.reason}", logging.WARNING)
+        _log(client, f"login refused: {login.reason}")
         await trio.sleep(delay_s)
         await client.flush()
         return False

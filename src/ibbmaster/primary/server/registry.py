@@ -112,6 +112,10 @@ class Refusals:
             self._alike.popitem(last=False)
         return logging.WARNING, f" ({count} more like this since its last line)" if count else ""
 
+    def log(self, to: logging.Logger, key: Hashable, text: str, *, level_max: int = logging.WARNING) -> None:
+        level, others = self.level_of(key)
+        to.log(min(level, level_max), "%s%s", text, others)
+
 
 class Registry:
     def __init__(self) -> None:
