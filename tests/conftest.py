@@ -19,6 +19,7 @@ from _pytest.tmpdir import tmppath_result_key
 
 from ibbmaster.storage.disk.local import RealDisk
 from tests.machinery.importing import import_classic
+from tests.machinery.memory import resident_bytes
 from tests.machinery.tables import rows_of
 
 pytest_plugins = [
@@ -164,16 +165,12 @@ def _turn(item: pytest.Item) -> int:
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     item.stash.setdefault(tmppath_result_key, {})  # what is cleaned up after ^C looks for the result of a test
     found = yield
-    if _resident() > item.config.stash.get(RESIDENT, 0) + GROWTH_MAX:
+    if resident_bytes() > item.config.stash.get(RESIDENT, 0) + GROWTH_MAX:
         gc.collect()  # a few objects hold a disk in memory: too few for a collection of their own
         if hasattr(ctypes.CDLL(None), "malloc_trim"):
             ctypes.CDLL(None).malloc_trim(0)
-        item.config.stash[RESIDENT] = _resident()
+        item.config.stash[RESIDENT] = resident_bytes()
     return found
-
-
-def _resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def _end_at_interrupt() -> Generator[None, object, object]:

@@ -29,23 +29,14 @@ def program(name, package):
     return found
 
 
-def test_prometheus_takes_the_alert_rules_and_they_fire_when_they_should():
-    done = subprocess.run(
-        [program("promtool", "prometheus"), "test", "rules", "alerts_test.yml"],
-        cwd=DEPLOY,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_prometheus_takes_its_configuration_of_the_compose_file():
-    done = subprocess.run(
-        [program("promtool", "prometheus"), "check", "config", "prometheus.yml"],
-        cwd=DEPLOY,
-        capture_output=True,
-        text=True,
-    )
+@pytest.mark.parametrize(
+    "asked",
+    [["test", "rules", "alerts_test.yml"], ["check", "config", "prometheus.yml"]],
+    ids=["alert rules, which fire when they should", "its configuration in the compose file"],
+)
+def test_prometheus_takes(asked):
+    command = [program("promtool", "prometheus"), *asked]
+    done = subprocess.run(command, cwd=DEPLOY, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

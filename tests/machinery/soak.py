@@ -30,13 +30,13 @@ from ibbmaster.replication.event.header import EventHeader
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.testkit.mariadb_programs import find_programs, installed_versions
 from ibbmaster.testkit.mariadb_server import PASSWORD, USER, RealPrimary, RealReplica, ServerTemplate
+from tests.machinery.memory import resident_bytes
 
 READERS = 4
 WARM_UP = 3 / 4  # of the time: at 50 commits a second it takes 40 minutes until the caches for tails are full
 SAMPLES = 360  # in the whole time, but no oftener than one a second
 FLUSHES = 30  # of the primary's log, in the whole time
 END_S = 300.0  # for all to come to the end
-PAGE_KB = os.sysconf("SC_PAGESIZE") // 1024
 OPTIONS = ("--binlog-format=ROW", "--gtid-strict-mode=1")
 
 
@@ -129,7 +129,7 @@ class _Reader(threading.Thread):
 def sample(pid: int, begun: float, readers: Sequence[_Reader], first: int) -> tuple[Sample, int]:
     """How the process is now, and the number of the next transaction that nobody has looked at."""
     place = Path(f"/proc/{pid}")
-    resident = int((place / "statm").read_text().split()[1]) * PAGE_KB / 1024
+    resident = resident_bytes(pid) / (1 << 20)
     descriptors, threads = (len(os.listdir(place / name)) for name in ("fd", "task"))
     end = min(len(reader.arrived_at) for reader in readers)
     delays = sorted(delay for reader in readers for delay in reader.delays_ms(first, end)) or [0.0]

@@ -4,7 +4,6 @@ import gc
 import json
 import os
 import re
-import resource
 import shutil
 import socket
 import struct
@@ -48,6 +47,7 @@ from ibbmaster.storage.disk.local import RealDisk
 from tests.damage import flip
 from tests.machinery.client_wire import answer_native, decode_heartbeat
 from tests.machinery.events import XID_EVENT, gtid_of, make_event, new_group
+from tests.machinery.memory import resident_bytes
 from tests.machinery.sent_counter import SentCounter
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.primary.streaming.test_sink import Doubling, First
@@ -644,15 +644,11 @@ async def test_a_stalled_replica_holds_less_than_two_mebibytes_whatever_the_grou
         port = json.loads(await process.stdout.receive_some())["port"]
         for server_id in range(40):
             if server_id == 10:
-                before = resident_size(process.pid)
+                before = resident_bytes(process.pid)
             await begin(port, 2 + server_id % 10, server_id=server_id + 1, flags=2)
-        assert (resident_size(process.pid) - before) / 30 < 2 << 20
+        assert (resident_bytes(process.pid) - before) / 30 < 2 << 20
     finally:
         process.terminate()
         await process.wait()
         await process.stdout.aclose()
         await process.stderr.aclose()
-
-
-def resident_size(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
