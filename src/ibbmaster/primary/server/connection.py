@@ -46,7 +46,7 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
         session.reason = f"its dump was refused: {refused}"
         primary.registry.refusals[refused.kind] += 1
         key = session.host, session.user, command.server_id, refused.text
-        primary.registry.alike.log(log, key, f"{client} (server id {command.server_id}) refused: {refused}")
+        primary.registry.alike.log(log, key, "%s (server id %d) refused: %s", client, command.server_id, refused)
         comes_back = isinstance(error, LogResetError)  # to be judged anew
         client.wire.close(Eof(status=client.dialog.status) if comes_back else refused.err)
         await client.flush()
@@ -64,7 +64,7 @@ async def serve_dump(client: ConnectedClient, command: commands.BinlogDump) -> N
     if dump.error is not None:
         session.reason = f"its dump ended: {dump.error}"
         key = session.host, session.user, command.server_id, dump.error.text
-        primary.registry.alike.log(log, key, f"{session} (server id {command.server_id}) ended: {dump.error}")
+        primary.registry.alike.log(log, key, "%s (server id %d) ended: %s", session, command.server_id, dump.error)
 
 
 async def _run_dump(client: ConnectedClient, opened: DumpStart) -> None:

@@ -28,7 +28,7 @@ async def refuse_connection(stream: trio.SocketStream, answer: Err = TOO_MANY_CO
 async def refuse_host(stream: trio.SocketStream, host: str, registry: Registry) -> None:
     """A client at an address that no account allows."""
     registry.logins["not_allowed"] += 1
-    registry.alike.log(log, (host, "not_allowed"), f"a client at {host} is refused: no account may come from there")
+    registry.alike.log(log, (host, "not_allowed"), "a client at %s is refused: no account may come from there", host)
     text = f"Host '{host}' is not allowed to connect to this MariaDB server"
     await refuse_connection(stream, Err(code=1130, sqlstate="", text=text))
 
@@ -81,7 +81,7 @@ async def _claim(client: ConnectedClient) -> LoggedIn | LoginFailed | None:
 
 def _log(client: ConnectedClient, text: str, level_max: int = logging.WARNING) -> None:
     key = client.session.host, client.session.user, text
-    client.primary.registry.alike.log(log, key, f"{client}: {text}", level_max=level_max)
+    client.primary.registry.alike.log(log, key, "%s: %s", client, text, level_max=level_max)
 
 
 async def _is_let_in(client: ConnectedClient, login: LoggedIn | LoginFailed) -> bool:

@@ -112,9 +112,12 @@ class Refusals:
             self._alike.popitem(last=False)
         return logging.WARNING, f" ({count} more like this since its last line)" if count else ""
 
-    def log(self, to: logging.Logger, key: Hashable, text: str, *, level_max: int = logging.WARNING) -> None:
+    def log(
+        self, to: logging.Logger, key: Hashable, text: str, *args: object, level_max: int = logging.WARNING
+    ) -> None:
+        """`args` go to the logger as they are: their `log_fields` are part of a line."""
         level, others = self.level_of(key)
-        to.log(min(level, level_max), "%s%s", text, others)
+        to.log(min(level, level_max), f"{text}%s", *args, others)
 
 
 class Registry:
