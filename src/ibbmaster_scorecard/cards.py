@@ -13,7 +13,8 @@ from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.testkit.fault import table_of
 from ibbmaster.testkit.given import expect, naming, only, parsed, read, toml_lines, toml_value
-from ibbmaster.testkit.scenario import Scenario, WrittenGroup, repeated_groups, scenario_of
+from ibbmaster.testkit.scenario import Scenario, scenario_of
+from ibbmaster.testkit.written import WrittenGroup, repeated_groups
 from .results import Grade
 
 SERVER_ID = 3

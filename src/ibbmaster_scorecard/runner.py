@@ -23,9 +23,10 @@ import trio
 
 from ibbmaster.errors import ConfigurationError, IbbMasterError
 from ibbmaster.testkit.primary import FixturePrimary
-from ibbmaster.testkit.scenario import Scenario, WrittenGroup
+from ibbmaster.testkit.scenario import Scenario
 from ibbmaster.testkit.tables import RowFormat
 from ibbmaster.testkit.witness import SeenConnection
+from ibbmaster.testkit.written import WrittenGroup
 from .adapter import Adapter, build
 from .cards import Card
 from .consumer import Supervised

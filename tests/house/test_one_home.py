@@ -126,7 +126,7 @@ HOMES = {
             "src/ibbmaster/tables/arrow/collecting.py",  # kernels that read pages, or events
             "src/ibbmaster/tables/arrow/plan.py",
             "src/ibbmaster/tables/arrow/staging.py",  # whether a worker sees the files
-            "src/ibbmaster/tables/arrow/ddl_scan.py",  # as collecting, of many small files
+            "src/ibbmaster/tables/arrow/small_files.py",  # as collecting, of many files
             "src/ibbmaster/primary/server/dump_opening.py",  # a profile that sends files needs some
             "src/ibbmaster/primary/server/facts.py",
             "src/ibbmaster/primary/server/primary.py",  # checksums as the files have them

@@ -107,7 +107,7 @@ def test_following_needs_no_server_and_no_sql(fresh) -> None:
     assert [name for name in loaded if name.startswith(servers)] == []
 
 
-@pytest.mark.parametrize("name", ["page_blocks", "classic_blocks", "changed_blocks"])
+@pytest.mark.parametrize("name", ["page_blocks", "classic_blocks", "changed_blocks", "packet_changes"])
 def test_blocks_are_framed_without_numpy(name: str, fresh) -> None:
     assert "numpy" not in fresh(SCRIPT, f"ibbmaster.primary.streaming.{name}")
 

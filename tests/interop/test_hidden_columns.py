@@ -12,9 +12,9 @@ from lanes.sql import copy_binlogs, run, sql_beside
 
 import ibbmaster
 from ibbmaster.commands.cli.main import main
-from ibbmaster.commands.printing.content import JsonLines
 from ibbmaster.commands.printing.debezium_lines import DebeziumLines
 from ibbmaster.commands.printing.fast_lines import FastLines
+from ibbmaster.commands.printing.json_lines import JsonLines
 from ibbmaster.commands.printing.line_formats import DebeziumFormat, JsonFormat
 from ibbmaster.kernel.loading import load
 from ibbmaster.lake.maintain.job import maintain

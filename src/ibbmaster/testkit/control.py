@@ -15,8 +15,8 @@ from ibbmaster.errors import ConfigurationError, IbbMasterError
 from .fault import FaultRecord, PlannedFault
 from .given import expect, only, shown
 from .primary import FixturePrimary
-from .scenario import WrittenGroup
 from .witness import SeenConnection
+from .written import WrittenGroup
 
 LINE_SIZE_MAX = 1 << 20
 CONNECTIONS_MAX = 16

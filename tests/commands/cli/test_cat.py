@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import ibbmaster
-from ibbmaster.commands.printing.content import JsonLines
 from ibbmaster.commands.printing.csv_lines import CsvLines
 from ibbmaster.commands.printing.debezium_lines import DebeziumLines
+from ibbmaster.commands.printing.json_lines import JsonLines
 from ibbmaster.commands.printing.server_script import ServerScript
 from ibbmaster.commands.printing.sql_script import SqlScript
 from ibbmaster.errors import IbbMasterError

@@ -14,9 +14,9 @@ from lanes.capture import load_captures
 import ibbmaster
 from ibbmaster.commands.cli.main import main
 from ibbmaster.commands.printing import fast_lines, line_formats
-from ibbmaster.commands.printing.content import JsonLines
 from ibbmaster.commands.printing.debezium_lines import DebeziumLines
 from ibbmaster.commands.printing.fast_lines import FastLines
+from ibbmaster.commands.printing.json_lines import JsonLines
 from ibbmaster.commands.printing.line_formats import DebeziumFormat, JsonFormat
 from ibbmaster.errors import IbbMasterError
 from ibbmaster.kernel import loading

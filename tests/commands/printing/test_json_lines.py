@@ -8,7 +8,7 @@ import pytest
 from lanes.capture import load_captures
 
 import ibbmaster
-from ibbmaster.commands.printing.content import JsonLines, json_text
+from ibbmaster.commands.printing.json_lines import JsonLines, json_text
 from ibbmaster.replication.event.rows.encoding import written_table
 from ibbmaster.tables.arrow.cell import text_of
 from tests.written_log import inserted, updated, write_log

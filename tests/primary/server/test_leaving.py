@@ -11,7 +11,7 @@ import trio
 
 from ibbmaster.primary.dialogue.privileges import CONNECTION_ADMIN, SELECT
 from ibbmaster.primary.select import engine as query_engine
-from ibbmaster.primary.server.client import THREADS_MAX
+from ibbmaster.primary.server.working import THREADS_MAX
 from ibbmaster.replication.wire.auth import make_account
 from ibbmaster.testkit.primary import FixturePrimary
 from ibbmaster.work import BreakReason

@@ -11,7 +11,7 @@ from ibbmaster.logs.stages.event_stream import EventStream, mapped_table
 from ibbmaster.logs.stages.filtering import KINDS
 from ibbmaster.logs.stages.options import staged
 from ibbmaster.logs.stages.renumbering import OriginMap
-from ibbmaster.primary.streaming import changed_blocks
+from ibbmaster.primary.streaming import packet_changes
 from ibbmaster.primary.streaming.shared import SharedBlocks
 from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
 from ibbmaster.replication.event.query import Query, encode_query
@@ -171,8 +171,8 @@ def test_only_groups_of_which_more_is_decided_go_through_the_stage(dump_of, tmp_
 
 
 def test_of_more_tables_than_are_known_at_once_each_is_asked_for_again(dump_of, tmp_path, monkeypatch):
-    monkeypatch.setattr(changed_blocks, "TABLES_MIN", 8)
-    monkeypatch.setattr(changed_blocks, "TABLES_MAX", 16)
+    monkeypatch.setattr(packet_changes, "TABLES_MIN", 8)
+    monkeypatch.setattr(packet_changes, "TABLES_MAX", 16)
     store, rng = new_store(tmp_path, max_file_bytes=8 << 20), random.Random(3)
     bodies = (map_body(5, f"{'t' * rng.randint(1, 60)}{rng.randrange(40)}") for _ in range(399))
     rest = make_event(EventType.WRITE_ROWS, 1, struct.pack("<IHH", 5, 0, 1) + bytes(20)), make_event(16, 1, b"")

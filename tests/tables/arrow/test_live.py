@@ -10,8 +10,8 @@ from ibbmaster.gtid import Gtid, GtidPosition
 from ibbmaster.position import NOWHERE, LogPosition
 from ibbmaster.replication.event.group import EventGroup
 from ibbmaster.replication.event.gtid_event import GtidEvent, GtidFlag, encode_gtid_event
-from ibbmaster.spark import stream_reader
-from ibbmaster.spark.stream_reader import LiveTracker
+from ibbmaster.spark import live as followed
+from ibbmaster.spark.live import LiveTracker
 from ibbmaster.spark.tracking import Limits
 from ibbmaster.sqltext.table_name import TableName
 from ibbmaster.tables.arrow import live
@@ -44,8 +44,8 @@ def asked(monkeypatch):
         raise SourceError("the primary ended the stream")
 
     monkeypatch.setattr(live, "groups_between", groups_between)
-    monkeypatch.setattr(stream_reader, "groups_between", groups_between)
-    monkeypatch.setattr(stream_reader, "logged_position", lambda primary: GtidPosition.parse("0-2-3,5-1-7"))
+    monkeypatch.setattr(followed, "groups_between", groups_between)
+    monkeypatch.setattr(followed, "logged_position", lambda primary: GtidPosition.parse("0-2-3,5-1-7"))
     return found
 
 

@@ -22,9 +22,10 @@ from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.chunk import CHUNK_HEADER_SIZE, next_chunk
 from ibbmaster.storage.ibb.gtid_state import decode_gtid_state, encode_gtid_state
 from ibbmaster.storage.ibb.page import PAGE_SIZE, seal_page
-from ibbmaster.tables.arrow import ddl_scan
+from ibbmaster.tables.arrow import small_files
 from ibbmaster.tables.arrow.collecting import ClassicBatches, event_batches
-from ibbmaster.tables.arrow.ddl_scan import batches_of_ranges, scan_ddl
+from ibbmaster.tables.arrow.ddl_scan import scan_ddl
+from ibbmaster.tables.arrow.small_files import batches_of_ranges
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import make_event
 from tests.machinery.importing import import_classic
@@ -73,10 +74,10 @@ def both(log, kernels) -> tuple[object, object]:
     return outcome(lambda: batches_of_ranges(log, ranges, kernels)), alone
 
 
-@pytest.mark.parametrize("block", [1 << 16, ddl_scan.BLOCK_BYTES])
+@pytest.mark.parametrize("block", [1 << 16, small_files.BLOCK_BYTES])
 @pytest.mark.parametrize("capture", CAPTURES)
 def test_captures_in_small_files_give_the_same_together(fixtures, kernels, monkeypatch, capture, block):
-    monkeypatch.setattr(ddl_scan, "BLOCK_BYTES", block)
+    monkeypatch.setattr(small_files, "BLOCK_BYTES", block)
     disk = MemoryDisk()
     import_classic([fixtures / "classic" / capture], disk, max_file_bytes=4 * PAGE_SIZE, state_interval_bytes=PAGE_SIZE)
     together, alone = both(BinlogDirectory(disk), kernels)
@@ -136,10 +137,10 @@ def test_small_traditional_files_are_read_at_once_and_what_is_damaged_in_one_is_
     assert errors > 100
 
 
-@pytest.mark.parametrize("block", [1 << 16, 3 << 16, ddl_scan.BLOCK_BYTES])
+@pytest.mark.parametrize("block", [1 << 16, 3 << 16, small_files.BLOCK_BYTES])
 @pytest.mark.parametrize("size", [200, 5000, 30_000])
 def test_records_go_on_from_file_to_file_wherever_a_block_ends(kernels, monkeypatch, size, block):
-    monkeypatch.setattr(ddl_scan, "BLOCK_BYTES", block)
+    monkeypatch.setattr(small_files, "BLOCK_BYTES", block)
     together, alone = both(BinlogDirectory(small_log(size)), kernels)
     assert together == alone
     assert any(where[4] != where[6] for where, _, _ in alone)  # a group ends in the file after its own

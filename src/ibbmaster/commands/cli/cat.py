@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import ibbmaster
-from ibbmaster.commands.printing.content import JsonLines, Printer, placed
+from ibbmaster.commands.printing.content import Printer, placed
 from ibbmaster.commands.printing.csv_lines import CsvLines
 from ibbmaster.commands.printing.debezium_lines import DebeziumLines
+from ibbmaster.commands.printing.json_lines import JsonLines
 from ibbmaster.commands.printing.output import GroupOutput, opened_output
 from ibbmaster.commands.printing.server_script import ServerScript
 from ibbmaster.commands.printing.sql_script import SqlScript

@@ -13,7 +13,8 @@ from ibbmaster import __version__
 from ibbmaster.api.group import Row, UndecodableValue
 from ibbmaster.position import LogPosition
 from ibbmaster.replication.event.rows.column import Column, TableSchema, ValueKind
-from .content import ChangeLines, GroupContent, RowItem, json_text, json_value
+from .content import ChangeLines, GroupContent, RowItem
+from .json_lines import json_text, json_value
 
 OPERATIONS = {"insert": "c", "update": "u", "delete": "d"}
 EPOCH = datetime.datetime(1970, 1, 1)

@@ -22,8 +22,8 @@ from ibbmaster.replication.event.statement.logged import LoggedStatement
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.tables.arrow.column_reading import Reading, line_op, line_reading_of, raw_reading_of, reading_of
 from ibbmaster.tables.arrow.event_batch import EventBatch
-from .content import change_begin, json_text, json_value, statement_text
 from .debezium_lines import ENVELOPE, MILLISECONDS_MAX, OPERATIONS, connect_value, form_of, has_clock
+from .json_lines import change_begin, json_text, json_value, statement_text
 
 OUT_BYTES = 4 << 20  # in one piece
 

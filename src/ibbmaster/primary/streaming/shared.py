@@ -151,7 +151,8 @@ def _maker_of(groups: EventGroups, cache: BlockCache, ready: Kernels, *, makes_e
         maker = ClassicBlocks(files, cache, ready, find_end)
     if not stages and not makes_events:
         return maker
-    from .changed_blocks import ChangedBlocks, change_of
+    from .changed_blocks import ChangedBlocks
+    from .packet_changes import change_of
 
     changes = [change for stage in stages if (change := change_of(stage, ready)) is not None]
     return ChangedBlocks(maker, stages, changes, cache, ready) if len(changes) == len(stages) else None

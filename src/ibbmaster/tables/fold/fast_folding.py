@@ -37,10 +37,11 @@ from ibbmaster.tables.arrow.collecting import event_batches
 from ibbmaster.tables.arrow.event_batch import ALL_BITS, EventBatch, PlainEvents, is_before
 from ibbmaster.tables.arrow.table_maps import MapStore, more_open_tables, new_open_tables, open_row, with_room
 from ibbmaster.work import check_wanted
-from .fast_kept_rows import FastKeptRows, keys_in
+from .fast_kept_rows import FastKeptRows
 from .folding import NotPlainError, RowFold, is_of_replace
 from .kept_rows import HEAD, KeptRows, WrongChangeError
 from .row_events import MappedTable
+from .sorted_rows import keys_in
 from .stored import key_op
 
 ANNOTATION_DISTANCE = 1 << 6
