@@ -291,6 +291,7 @@ class PacketWindow:
     number of the next plus 256."""
 
     position = block_offset = 0
+    is_cut = False  # what is left from `position` on is no whole group
 
     def __init__(self, reader: PacketReader, receive: Callable[[], bytes], checksum_size: int, head_bytes: int) -> None:
         self.block = reader.unread
@@ -331,6 +332,8 @@ def dumped(
             if not take(window):
                 break
             reader.forget(window.position, window.packet_no & SEQUENCE_MASK)
+            if window.is_cut:  # there is nothing to find before more has come
+                reader.receive_data(receive())
         while (data := reader.next_payload()) is None:
             reader.receive_data(receive())
         if data[:1] == ERROR:

@@ -45,6 +45,7 @@ class BulkStore(Protocol):
     group_count: int
     last_at: int
     answer_at: int
+    is_cut: bool
     ticket: Any
 
     def take(self, window: PacketWindow, is_known: Callable[[int], bool]) -> Sequence[Gtid]: ...
@@ -154,6 +155,7 @@ class StoredDump:
         except EndedError:
             return False  # the reference says what is wrong with the rest, if something is
         if taken:
+            window.is_cut = self._bulk.is_cut
             at = self._bulk.last_at
             event = bytes(window.block[at : at + GTID_EVENT_SIZE_MIN])
             gtid, _ = decode_gtid(decode_event_header(event), event)

@@ -66,6 +66,7 @@ class GroupConverter:
         self.last_at = 0  # where in the window the last group began
         self.answer_at = 0  # above 0: where the last event that is to be acknowledged did
         self.ticket: Any = None  # of the last `place`
+        self.is_cut = False  # what `take` left is no whole group
         self._log = log
         self._kernels = kernels
         self._numbers = numbers(Conversion.SIZE)
@@ -86,6 +87,7 @@ class GroupConverter:
             taken, is_cut = self._convert(window, is_known)
         self._failures = 0 if taken else min(self._failures + 1, FAILURES_MAX)
         self._to_skip = 2**self._failures - 1 if self._failures > 2 else 0
+        self.is_cut = is_cut
         window.position, window.packet_no = here[Conversion.READ_AT], here[Conversion.NUMBER]
         self.last_at, self.answer_at = here[Conversion.LAST_AT], here[Conversion.ANSWER_AT]
         self.group_count += here[Conversion.NOTED]

@@ -278,15 +278,15 @@ class RedoLog:
         if self._latch.failure is not None:
             self._latch.check()
         with self._buffer_lock:
-            data, end_lsn = bytes(self._buffer), self.end_lsn
+            data, self._buffer, end_lsn = self._buffer, bytearray(), self.end_lsn
         if data:
             try:
                 self._disk.write(SEGMENT_NAMES[self._segment], self._offset(self.written_lsn), data)
             except BaseException as error:
+                with self._buffer_lock:
+                    self._buffer[:0] = data
                 self._latch.repeatable.hear(error)
                 raise
-            with self._buffer_lock:
-                del self._buffer[: len(data)]
             self.written_lsn = end_lsn
 
     def _begin_segment(self, number: int, size: int, record: bytes) -> None:

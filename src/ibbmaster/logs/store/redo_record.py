@@ -149,9 +149,12 @@ def decode_durable_end(data: Buffer) -> int | None:
 
 
 def encode_record(lsn: int, life: int, items: Iterable[Item]) -> bytes:
-    payload = b"".join(map(_encode_item, items))
-    head = CHECKED_HEADER.pack(lsn, len(payload), life)
-    return b"".join((head, CHECKSUM.pack(crc32c(head + payload)), payload))
+    pieces = [piece for item in items for piece in _encode_item(item)]
+    head = CHECKED_HEADER.pack(lsn, sum(map(len, pieces)), life)
+    checksum = crc32c(head)
+    for piece in pieces:
+        checksum = crc32c(piece, checksum)
+    return b"".join((head, CHECKSUM.pack(checksum), *pieces))
 
 
 def encode_change(lsn: int, life: int, file_no: int, page_no: int, page_offset: int, data: bytes) -> bytes:
@@ -159,7 +162,8 @@ def encode_change(lsn: int, life: int, file_no: int, page_no: int, page_offset: 
     number = compressed_int.encode
     place = b"".join((PAGE_ITEM, number(file_no), number(page_no), number(page_offset), number(len(data))))
     head = CHECKED_HEADER.pack(lsn, len(place) + len(data), life)
-    return b"".join((head, CHECKSUM.pack(crc32c(b"".join((head, place, data)))), place, data))
+    checksum = crc32c(data, crc32c(head + place))
+    return b"".join((head, CHECKSUM.pack(checksum), place, data))
 
 
 def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord | None:
@@ -177,29 +181,30 @@ def decode_record(data: Buffer, offset: int, lsn: int, life: int) -> RedoRecord 
     return record if stored_life == life or record.is_checkpoint else None
 
 
-def _encode_item(item: Item) -> bytes:
+def _encode_item(item: Item) -> tuple[bytes, ...]:
+    """In pieces: those that are large already are not copied."""
     number = compressed_int.encode
     if isinstance(item, PageChange):
         file_no, page_no, page_offset, data = item
         if page_no == 0:  # the rest follows from its fields
-            return HEADER_ITEM + number(file_no) + data[: FIELDS.size]
-        return b"".join((PAGE_ITEM, number(file_no), number(page_no), number(page_offset), number(len(data)), data))
+            return HEADER_ITEM, number(file_no), data[: FIELDS.size]
+        return b"".join((PAGE_ITEM, number(file_no), number(page_no), number(page_offset), number(len(data)))), data
     match item:
         case Cut():
-            return bytes((ItemType.CUT,)) + number(item.file_no) + number(item.size_pages)
+            return bytes((ItemType.CUT,)), number(item.file_no), number(item.size_pages)
         case Purge():
-            return bytes((ItemType.PURGE,)) + number(item.first_file_no)
+            return bytes((ItemType.PURGE,)), number(item.first_file_no)
         case Reset():
-            return bytes((ItemType.RESET,))
+            return (bytes((ItemType.RESET,)),)
         case XaEntry():
-            return bytes((ItemType.XA,)) + _encode_xa(item)
+            return bytes((ItemType.XA,)), _encode_xa(item)
         case Checkpoint():
             end = b"\0"
             if item.end is not None:
                 place = item.end.file_no, item.end.page_no, item.end.page_offset
                 end = b"".join((b"\1", *map(number, place)))
             table = number(len(item.xa)) + b"".join(map(_encode_xa, item.xa))
-            return b"".join((bytes((ItemType.CHECKPOINT,)), number(item.lsn), end, table))
+            return bytes((ItemType.CHECKPOINT,)), number(item.lsn), end, table
 
 
 def _encode_xa(entry: XaEntry) -> bytes:

@@ -2,21 +2,27 @@
 
 import contextlib
 import importlib
-from collections.abc import Callable
+from typing import Protocol
 
 import crcmod.predefined
 
 from .buffer import Buffer
 
 
-def _choose() -> Callable[[Buffer], int]:
+class Crc32c(Protocol):
+    """Of bytes that follow others which have the CRC `before`."""
+
+    def __call__(self, data: Buffer, before: int = 0, /) -> int: ...
+
+
+def _choose() -> Crc32c:
     with contextlib.suppress(ImportError):
         google = importlib.import_module("google_crc32c")
         if google.implementation == "c":  # its Python part is slower than crcmod's C part
-            value = google.value
-            return lambda data: int(value(data if type(data) is bytes else bytes(data)))
+            extend = google.extend
+            return lambda data, before=0: int(extend(before, data if type(data) is bytes else bytes(data)))
     return by_crcmod
 
 
-by_crcmod: Callable[[Buffer], int] = crcmod.predefined.mkPredefinedCrcFun("crc-32c")
+by_crcmod: Crc32c = crcmod.predefined.mkPredefinedCrcFun("crc-32c")
 crc32c = _choose()

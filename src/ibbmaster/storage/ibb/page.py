@@ -25,4 +25,4 @@ def verify_page(page: bytes, location: LogPosition) -> None:
 
 
 def seal_page(page: bytearray) -> None:
-    CHECKSUM.pack_into(page, DATA_SIZE, crc32c(page[:DATA_SIZE]))
+    CHECKSUM.pack_into(page, DATA_SIZE, crc32c(memoryview(page)[:DATA_SIZE]))
