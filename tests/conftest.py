@@ -18,9 +18,9 @@ import pytest
 from _pytest.tmpdir import tmppath_result_key
 
 from ibbmaster.storage.disk.local import RealDisk
+from tests.case_table import rows_of
 from tests.machinery.importing import import_classic
 from tests.machinery.memory import resident_bytes
-from tests.machinery.tables import rows_of
 
 pytest_plugins = [
     *("tests.alone", "tests.built_logs", "tests.command_line", "tests.left_behind", "tests.object_stores"),

@@ -3,7 +3,7 @@
 from collections import Counter
 from pathlib import Path
 
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room

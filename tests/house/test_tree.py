@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.case_table import rows_of
 from tests.machinery.syntax_trees import tree_of
-from tests.machinery.tables import rows_of
 
 ROOT = Path(__file__).parents[2]
 TESTS = ROOT / "tests"

@@ -10,7 +10,7 @@ import pytest
 from lanes.mariadb_suite import build_redirect, names, run_suite, unpacked
 from lanes.relays import Relays, known_differences
 
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 pytestmark = pytest.mark.slow
 

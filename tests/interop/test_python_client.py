@@ -13,7 +13,7 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import BinLogEvent, HeartbeatLogEvent, MariadbGtidEvent, QueryEvent, XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, TableMapEvent, UpdateRowsEvent, WriteRowsEvent
 
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 ABOUT_FILES = {
     *("RotateEvent", "FormatDescriptionEvent", "MariadbGtidListEvent", "MariadbBinLogCheckPointEvent", "StopEvent")

@@ -9,8 +9,8 @@ from ibbmaster_scorecard.matrix import LOOKS
 from ibbmaster_scorecard.page import EVENT_BYTES_MAX, render
 from ibbmaster_scorecard.results import FaultBytes, Grade, Results
 from tests import scorecard_results
+from tests.case_table import rows_of
 from tests.machinery.seen_page import SeenPage, browse, needs_chromium
-from tests.machinery.tables import rows_of
 
 
 def opened(page: str, directory: Path, at: str = "") -> SeenPage:

@@ -3,7 +3,7 @@ import pytest
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.replication.event.types import EventType
 from ibbmaster.testkit.place import LANDMARKS, Landmark, Place, Side, landmark_of
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 WRONG = [
     *("", "gtid", "after", "after nothing", "beside gtid", "after gtid 0", "after gtid -1", "after gtid at byte 3"),

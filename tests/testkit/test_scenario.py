@@ -6,8 +6,7 @@ import pytest
 
 from ibbmaster.errors import ConfigurationError
 from ibbmaster.testkit.scenario import SCENARIO_SIZE_MAX, parse_scenario, read_scenario
-from tests.case_table import cases_beside
-from tests.machinery.tables import rows_of
+from tests.case_table import cases_beside, rows_of
 from tests.tap import LOGS, connect, listen_in
 
 SHOP = Path(__file__).with_suffix(".toml").read_text()

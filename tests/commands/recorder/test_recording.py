@@ -34,8 +34,8 @@ from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.testkit import FixturePrimary
 from ibbmaster.testkit.fault import PlannedFault
 from ibbmaster.testkit.scenario import read_scenario
+from tests.case_table import rows_of
 from tests.machinery.events import make_event, split_events
-from tests.machinery.tables import rows_of
 from tests.recorded import recording
 from tests.tap import STARTED_AT, Tapped, listen_in
 

@@ -7,7 +7,7 @@ from ibbmaster.commands.recorder.redaction import event_without_secrets, without
 from ibbmaster.replication.event.header import encode_event
 from ibbmaster.replication.event.query import Query, compress, decode_query, encode_query
 from ibbmaster.replication.event.types import EventType
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 HASH = "*" + "0A" * 20
 SHOWN = dict(rows_of(__file__, "redacted"))

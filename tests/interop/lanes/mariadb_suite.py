@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import pytest
 
 from ibbmaster.user_cache import program_directory
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 SUITES = ("rpl", "multi_source")
 SAVE = "--let $relayed_position= `SELECT @@GLOBAL.gtid_binlog_pos`"

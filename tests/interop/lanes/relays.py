@@ -23,7 +23,7 @@ import pymysql
 
 from lanes.primary import IbbPrimary
 from lanes.proxy import PIECE, end
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 LOOK_S = 0.05  # between two looks at a primary while replicas are connected
 CAUGHT_UP_WITHIN_S = 20.0

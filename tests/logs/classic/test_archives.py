@@ -13,8 +13,8 @@ from ibbmaster.gtid import Gtid
 from ibbmaster.logs.classic.archives import find_files
 from ibbmaster.replication.event.types import EventType
 from tests.built_logs import CLASSIC, FIXTURES, ClassicFileBuilder
+from tests.case_table import rows_of
 from tests.machinery.packers import PACK
-from tests.machinery.tables import rows_of
 
 RECORDED = FIXTURES / "archives" / "operator"  # servers 1, 2, 1 and 2 were the primary
 IN_TURN = [

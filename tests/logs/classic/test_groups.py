@@ -16,8 +16,8 @@ from ibbmaster.logs.classic.groups import ClassicFileReader
 from ibbmaster.logs.classic.series import find_series
 from ibbmaster.logs.classic.window import EventWindow
 from tests.built_logs import CLASSIC, ClassicFileBuilder
+from tests.case_table import rows_of
 from tests.machinery.events import group_events
-from tests.machinery.tables import rows_of
 
 SMALL = {
     "with checksums": "11.8/checksum-switch/binlog.000005",

@@ -12,8 +12,8 @@ from ibbmaster.logs.classic.packing import packing_of
 from ibbmaster.logs.classic.series import ClassicSource, classic_file, find_series, read_whole
 from ibbmaster.replication.event.header import append_checksum
 from tests.built_logs import FIXTURES
+from tests.case_table import rows_of
 from tests.machinery.packers import PACK
-from tests.machinery.tables import rows_of
 
 MAGIC = b"\xfebin"
 WHOLE = (FIXTURES / "classic" / "10.11" / "domains" / "binlog.000009").read_bytes()

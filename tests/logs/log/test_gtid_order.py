@@ -25,11 +25,11 @@ from ibbmaster.replication.event.types import EventType
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.ibb.xa import Xid
 from tests.built_logs import CLASSIC
+from tests.case_table import rows_of
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.events import event_offsets, groups_behind, make_event, make_gtid_event, split_events
 from tests.machinery.importing import import_classic
 from tests.machinery.stores import bytes_at, faults_at, open_files
-from tests.machinery.tables import rows_of
 from tests.written_log import inserted
 
 SIZES = {"small": 40, "large": 90_000}  # in the commit record; out of band

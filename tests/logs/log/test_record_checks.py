@@ -4,7 +4,7 @@ import pytest
 
 from ibbmaster.gtid import Gtid, GtidState
 from ibbmaster.logs.log.record_checks import Fit, GroupsOfFile
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 
 def groups(base, *logged):

@@ -24,11 +24,11 @@ from ibbmaster.storage.ibb.gtid_state import encode_gtid_state
 from ibbmaster.storage.ibb.oob import OobForest
 from ibbmaster.storage.ibb.page import PAGE_SIZE, seal_page
 from tests.built_logs import sealed_page
+from tests.case_table import rows_of
 from tests.machinery.disk import MemoryDisk
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
 from tests.machinery.stores import bytes_at
-from tests.machinery.tables import rows_of
 
 
 @pytest.fixture(params=["with kernels", "without"], autouse=True)

@@ -16,7 +16,7 @@ from ibbmaster.replication.event.split import event_heads
 from ibbmaster.replication.event.types import EventType as T
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import parse_table_pattern
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 TRANSACTION, STANDALONE = GtidFlag.TRANSACTIONAL, GtidFlag.STANDALONE | GtidFlag.DDL
 XID = encode_event(event_type=T.XID, body=bytes(8), server_id=1)

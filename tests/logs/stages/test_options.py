@@ -12,8 +12,8 @@ from ibbmaster.logs.stages.options import check_stages, expect_tables, given_sta
 from ibbmaster.logs.store.writer import BinlogWriter
 from ibbmaster.storage.disk.local import RealDisk
 from tests.built_logs import FIXTURES
+from tests.case_table import rows_of
 from tests.machinery.events import XID_EVENT, make_gtid_event
-from tests.machinery.tables import rows_of
 
 TYPES = FIXTURES / "ibb" / "types"
 

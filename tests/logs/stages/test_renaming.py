@@ -12,9 +12,9 @@ from ibbmaster.schema.clause import NotUnderstoodError
 from ibbmaster.schema.name_case import NameCase
 from ibbmaster.sqltext.table_name import TableName
 from tests.built_logs import FIXTURES
+from tests.case_table import rows_of
 from tests.logs.stages.test_engine import check_group, gtids_of
 from tests.logs.stages.test_filtering import XID, group_of, query, rows, table_map, through
-from tests.machinery.tables import rows_of
 
 
 def names(*pairs, case=NameCase.EXACT):

@@ -6,7 +6,7 @@ from ibbmaster.storage.codec import compressed_int, lenenc
 from ibbmaster.storage.codec.buffer import is_zero
 from ibbmaster.storage.codec.crc32c import by_crcmod, crc32c
 from ibbmaster.storage.codec.printable import printable
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 COMPRESSED = [
     (compressed_int.encode, compressed_int.decode, int(value), encoded)

@@ -9,7 +9,7 @@ from ibbmaster.storage.codec.crc32c import crc32c
 from ibbmaster.storage.ibb.file_header import FileHeader, decode_file_header, encode_file_header, encode_page_of_fields
 from ibbmaster.storage.ibb.file_name import FILE_NO_MAX, format_file_name, parse_file_name
 from ibbmaster.storage.ibb.page import BLANK, DATA_SIZE, PAGE_SIZE, is_blank, seal_page, verify_page
-from tests.machinery.tables import rows_of
+from tests.case_table import rows_of
 
 HEADER = FileHeader(
     file_no=5, size_pages=4, start_lsn=916389, state_interval_pages=1, oob_file_no=3, xa_file_no=4, minor_version=9

@@ -10,9 +10,9 @@ from ibbmaster.position import LogPosition
 from ibbmaster.storage.ibb.chunk import FILLER, Chunk, ChunkEnd, RecordType, encode_chunk, next_chunk
 from ibbmaster.storage.ibb.page import DATA_SIZE, PAGE_SIZE, seal_page, verify_page
 from ibbmaster.storage.ibb.scan import Misplaced, Nesting, last_chunk, page_chunks
+from tests.case_table import rows_of
 from tests.machinery.random_log import random_log
 from tests.machinery.simulated_disk import SimulatedDisk
-from tests.machinery.tables import rows_of
 
 COMMIT, STATE, OOB, DUMMY = RecordType.COMMIT, RecordType.GTID_STATE, RecordType.OOB_DATA, RecordType.DUMMY
 CHUNKS_MAX = 1 << 15

@@ -9,13 +9,13 @@ import crcmod.predefined
 from .buffer import Buffer
 
 
-class Crc32c(Protocol):
+class Checksum(Protocol):
     """Of bytes that follow others which have the CRC `before`."""
 
     def __call__(self, data: Buffer, before: int = 0, /) -> int: ...
 
 
-def _choose() -> Crc32c:
+def _choose() -> Checksum:
     with contextlib.suppress(ImportError):
         google = importlib.import_module("google_crc32c")
         if google.implementation == "c":  # its Python part is slower than crcmod's C part
@@ -24,5 +24,5 @@ def _choose() -> Crc32c:
     return by_crcmod
 
 
-by_crcmod: Crc32c = crcmod.predefined.mkPredefinedCrcFun("crc-32c")
+by_crcmod: Checksum = crcmod.predefined.mkPredefinedCrcFun("crc-32c")
 crc32c = _choose()
