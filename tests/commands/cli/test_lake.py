@@ -6,7 +6,9 @@ import subprocess
 import pytest
 from pyarrow import parquet
 
+import ibbmaster
 from ibbmaster.commands.cli.lake import SHOWN_ROWS
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.lake.placing import only_writer
 from ibbmaster.storage.ibb.page import PAGE_SIZE
 
@@ -111,3 +113,18 @@ def test_a_second_job_in_the_same_place_stops_and_disturbs_nothing(snapshot, fix
         assert [path.name for path in tmp_path.rglob("*")] == [".tables.new", "table", "file"]
     shutil.rmtree(held)
     assert snapshot(*arguments)[0] == 0
+
+
+def test_tables_of_an_archive_are_those_of_its_files_and_every_reader_says_so(run, fixtures, tmp_path):
+    log, kept, files = fixtures / "ibb/types", (tmp_path / "kept").as_uri(), tmp_path / "files"
+    assert run("archive", log, "--to", kept)[0] == 0
+    for command in (("snapshot", kept, "types.ints"), ("maintain", kept, "--to", f"delta://{tmp_path}/lake")):
+        code, _, err = run("lake", *command)
+        assert code == 2
+        assert f"{tmp_path}/kept is an archive, and tables are read from files: `ibbmaster convert" in err
+    with ibbmaster.open(kept) as archive, pytest.raises(ConfigurationError, match="convert"):
+        archive.snapshot("types.ints")
+    assert run("convert", kept, files)[0] == 0
+    shown = [run("lake", "snapshot", of, "types.ints", "--json") for of in (files, log)]
+    assert shown[0] == shown[1]
+    assert shown[0][1]
