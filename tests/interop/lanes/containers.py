@@ -17,7 +17,7 @@ from ibbmaster.user_cache import cache_directory, make_directory, program_direct
 ROOT = Path(__file__).parents[3]
 IMAGES = ROOT / "tests/interop/images"
 PROGRAMS = ("podman", "mmdebstrap", "runc")
-PACKAGES = "python3,python3-venv,ca-certificates,mariadb-server-core,mariadb-client,wget"  # of all images
+PACKAGES = "python3,python3-venv,ca-certificates,mariadb-server-core,mariadb-client,wget,systemd"  # of all images
 TIMEOUT_S = 900.0
 BASE, IMAGE = "localhost/ibbmaster-test-base", "localhost/ibbmaster-test"
 MARIADB, PROMETHEUS = "localhost/ibbmaster-test-mariadb", "localhost/ibbmaster-test-prometheus"
@@ -66,7 +66,7 @@ def base_tar() -> Path:
     if missing := [name for name in PROGRAMS if shutil.which(name) is None]:
         raise ContainersMissingError(f"{', '.join(missing)} of Debian is not installed")
     try:
-        made = program_directory() / "container-base-1.tar"
+        made = program_directory() / "container-base-2.tar"
         if not made.exists():
             make_directory(made.parent)
             making = made.with_name(f"{made.name}.{os.getpid()}")
