@@ -2,8 +2,12 @@ import errno
 import itertools
 import os
 import random
+import shutil
+import subprocess
+import sys
 import tracemalloc
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +20,12 @@ from ibbmaster.replication.event.rows.partial import FIXED, FLAG_WHOLE_SIZE, WHO
 from ibbmaster.replication.event.rows.table_schema import decode_table_schema
 from ibbmaster.replication.event.table_map import decode_rows_header
 from ibbmaster.replication.event.types import EventType
-from ibbmaster.storage.disk.spool import Spool
+from ibbmaster.storage.disk.local import RealDisk
+from ibbmaster.storage.disk.spool import SCRATCH, Spool, scratch_directory
 
 VALUE_BYTES = 64 << 20
 ROWS = 17  # together more than 1 GiB
+PIPES = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
 WRITTEN = 64  # bytes of a fragment that are not zero
 
 
@@ -46,6 +52,60 @@ def test_a_disk_without_room_or_directory_is_an_error_that_says_where(monkeypatc
     monkeypatch.setattr("tempfile.tempdir", "/no/such/directory")
     with pytest.raises(StoreError, match="a temporary file is needed: No such file or directory"):
         Spool()
+
+
+HOLDER = """
+from ibbmaster.storage.disk.spool import scratch_directory
+with scratch_directory() as place:
+    (place / "segment").write_bytes(b"x")
+    print(place, flush=True)
+    input()
+"""
+
+
+def test_a_directory_of_a_killed_process_is_removed_by_the_next_one(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    holders = [
+        subprocess.Popen([sys.executable, "-c", HOLDER], env={**os.environ, "TMPDIR": str(tmp_path)}, **PIPES)
+        for _ in range(3)
+    ]
+    lives, ends, dies = holders
+    places = [Path(holder.stdout.readline().strip()) for holder in holders]
+    ends.communicate("\n")
+    dies.kill()
+    dies.communicate()
+    assert [place.exists() for place in places] == [True, False, True]
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / f"{SCRATCH}link").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / f"{SCRATCH}open").mkdir()
+    (tmp_path / f"{SCRATCH}open").chmod(0o777)  # of whoever came first
+
+    with scratch_directory() as place:
+        assert [*place.iterdir()] == []
+        assert [other.exists() for other in places] == [True, False, False]
+
+    lives.communicate("\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", f"{SCRATCH}link", f"{SCRATCH}open"]
+
+
+def test_a_directory_that_another_process_removes_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    lock, removed = RealDisk.lock, []
+
+    def late(disk):
+        if len(removed) < 2:  # once before it is opened, once before it is locked
+            removed.append(disk.directory)
+            if len(removed) == 2:
+                lock(disk)
+            shutil.rmtree(disk.directory)
+        if len(removed) != 2 or disk.directory not in removed:
+            lock(disk)
+
+    monkeypatch.setattr(RealDisk, "lock", late)
+    with scratch_directory() as place:
+        assert place.is_dir()
+        assert place.parent not in removed
+    assert [*tmp_path.iterdir()] == []
 
 
 class SparseSpool(Spool):

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +29,7 @@ from ibbmaster.replication.dump.skipping import GroupFilter
 from ibbmaster.replication.dump.start import check_start
 from ibbmaster.storage.disk.local import RealDisk
 from ibbmaster.storage.disk.object_store import RefusalError
+from ibbmaster.storage.disk.spool import scratch_directory
 from ibbmaster.storage.disk.whole_objects import WholeObjects
 from .keeping import ArchiveKeeper
 from .manifest import STEM, Segment, segment_name
@@ -154,12 +154,9 @@ class Archiver:
             with self._as_refusals():
                 groups, judge = self._continued()
             stack.callback(groups.close)
-            try:
-                staging = stack.enter_context(tempfile.TemporaryDirectory(prefix="ibbmaster-"))
-            except OSError as error:
-                raise StoreError(f"a temporary directory is needed: {error.strerror} (TMPDIR names where)") from None
+            staging = stack.enter_context(scratch_directory())
             put = self._put_patiently if is_patient else self._put
-            series = _Segments(self._log, self._keeper, self._profile, Path(staging), self._segment_bytes, put)
+            series = _Segments(self._log, self._keeper, self._profile, staging, self._segment_bytes, put)
             with self._as_refusals():
                 while not judge.has_reached_start and (group := groups.next_group()) is not None:
                     if group.gtid is not None and judge.judge(group.gtid).is_wanted:

@@ -1,11 +1,26 @@
-"""Bytes that are too many for the memory, kept in a file without a name while they are needed."""
+"""Temporary files: bytes that are too many for the memory in a file without a name, and whole directories.
 
+Invariants:
+- What a killed process left is removed by the next one, and nothing that is in use
+  (test_a_directory_of_a_killed_process_is_removed_by_the_next_one)."""
+
+import contextlib
+import itertools
 import mmap
+import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator
+from pathlib import Path
 
-from ibbmaster.errors import StoreError
+from ibbmaster.errors import BusyError, MissingFileError, StoreError
 from ibbmaster.storage.codec.buffer import Buffer
+from ibbmaster.user_cache import distrust
+from .local import RealDisk
+
+SCRATCH = "ibbmaster-scratch-"
+FILES = "files"  # in it: what uses this may lock it
+LEFT_MAX = 1000  # that are looked at: anyone may make directories there
 
 
 class Spool:
@@ -40,3 +55,36 @@ class Spool:
         """From the page cache, so it takes no memory from others."""
         with self._file:
             return mmap.mmap(self._file.fileno(), self._size, access=mmap.ACCESS_COPY)  # type: ignore[return-value]
+
+
+@contextlib.contextmanager
+def scratch_directory() -> Iterator[Path]:
+    """An empty directory among the temporary files (TMPDIR), while the block runs. Those that killed processes of this
+    user left there are removed. Raises StoreError: it cannot be made."""
+    while True:
+        with _made() as made, contextlib.closing(RealDisk(made)) as disk:
+            try:
+                disk.lock()
+            except (BusyError, MissingFileError):  # another process took it for one that was left
+                continue
+            if disk.directory.exists():
+                _remove_left(disk.directory.parent)
+                yield disk.directory / FILES
+                return
+
+
+def _made() -> tempfile.TemporaryDirectory[str]:
+    try:
+        made = tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True)
+        Path(made.name, FILES).mkdir()
+    except OSError as error:
+        raise StoreError(f"a temporary directory is needed: {error.strerror} (TMPDIR names where)") from None
+    return made
+
+
+def _remove_left(place: Path) -> None:
+    for path in itertools.islice(place.glob(f"{SCRATCH}*"), LEFT_MAX):
+        with contextlib.suppress(OSError, StoreError), contextlib.closing(RealDisk(path)) as disk:
+            if not path.is_symlink() and distrust(path) is None and not disk.is_locked():
+                disk.lock()
+                shutil.rmtree(path, ignore_errors=True)

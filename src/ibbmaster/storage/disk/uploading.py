@@ -8,7 +8,6 @@ Invariants:
 
 import contextlib
 import json
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from ibbmaster.storage.ibb.page import PAGE_SIZE
 from .local import made_at_once
 from .object_store import ObjectClient, client_of
 from .place import ObjectPath, directory_at
+from .spool import scratch_directory
 
 CLAIM = "_ibbmaster-upload.json"  # during an upload, or after it was killed
 BLOCK_BYTES = 1 << 20
@@ -33,13 +33,9 @@ def made_place(target: Path, *, is_kept: Callable[[str], bool] = lambda name: Tr
             yield staging
         return
     expect_nothing_at(target)
-    try:
-        made = tempfile.TemporaryDirectory(prefix="ibbmaster-")
-    except OSError as error:
-        raise StoreError(f"a temporary directory is needed: {error.strerror} (TMPDIR names where)") from None
-    with made as name:
-        yield Path(name)
-        upload(Path(name), target, is_kept=is_kept)
+    with scratch_directory() as staging:
+        yield staging
+        upload(staging, target, is_kept=is_kept)
 
 
 def expect_nothing_at(target: ObjectPath) -> None:
