@@ -18,16 +18,6 @@ def snapshot(run):
     return lambda *arguments: run("lake", "snapshot", *arguments)
 
 
-def test_an_option_of_the_engine_that_was_names_the_way_out(snapshot, fixtures):
-    asked = fixtures / "ibb/domains", "dom_2.t"
-    for option in ("--engine=spark", "--master=local[2]", "--conf=a=b", "--archives=x.whl"):
-        code, out, err = snapshot(*asked, option)
-        name = option.partition("=")[0]
-        assert (code, out) == (2, "")
-        assert err.startswith(f"ibbmaster: {name}: `ibbmaster lake snapshot` no longer runs on Spark; Spark reads")
-    assert snapshot(*asked, "--engine", "arrow") == snapshot(*asked)
-
-
 def test_some_rows_are_shown_and_all_are_written(snapshot, fixtures, tmp_path):
     asked = fixtures / "ibb/domains", "dom_2.t"
     assert snapshot(*asked, "--to", tmp_path / "t") == (0, "dom_2.t: 32 rows\n", "")

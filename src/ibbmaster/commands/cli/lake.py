@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import ibbmaster
-from ibbmaster.errors import ConfigurationError
 from ibbmaster.extras import needed_for
 from ibbmaster.storage.disk.place import is_object_place
 from .arguments import expect_log, expect_writable
@@ -24,20 +23,6 @@ if TYPE_CHECKING:
 
 REWRITTEN = "; all of its rows were written anew"
 SHOWN_ROWS = 20
-OF_SPARK = 'Spark reads changes by format("ibb"): docs/spark.md, "Tables as Parquet"'
-
-
-class _OfSpark(argparse.Action):
-    """Options that snapshots do without now; `--engine arrow` is what they have."""
-
-    def __call__(self, parser: object, namespace: object, values: object, option: str | None = None) -> None:
-        if (option, values) != ("--engine", "arrow"):
-            raise ConfigurationError(f"{option}: `ibbmaster lake snapshot` no longer runs on Spark; {OF_SPARK}")
-
-
-def add_options_of_spark(snapshot: argparse.ArgumentParser) -> None:
-    """Earlier versions had these options; they name the way out."""
-    snapshot.add_argument(*("--engine", "--master", "--conf", "--archives"), action=_OfSpark, help=argparse.SUPPRESS)
 
 
 def run_snapshot(args: argparse.Namespace) -> int:

@@ -124,14 +124,13 @@ def _add_of_others(taker: Any, words: str) -> None:
 
 
 def _add_lake_jobs(parser: argparse.ArgumentParser) -> None:
-    from .lake import JOBS, add_options_of_spark
+    from .lake import JOBS
 
     jobs = parser.add_subparsers(title="jobs", metavar="JOB", required=True)
     for name, run_job in JOBS.items():
         one = add_command(jobs, f"lake {name}")
         one.set_defaults(run=run_job)
         add_options(one, f"lake {name}")
-    add_options_of_spark(jobs.choices["snapshot"])
 
 
 def written_directory(text: str) -> Path:
