@@ -95,7 +95,7 @@ def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd)
     silent = [flaw for flaw in flaws if flaw.since > last_told]
     if silent:
         grade = Grade.LOSES_SILENTLY
-        summary = f"{silent[0].text}{_more(len(silent) - 1)}, and nobody was told"
+        summary = f"{silent[0].text}{_more(len(silent) - 1)}; no error said so"
     elif flaws and not after_last:
         grade, summary = Grade.LOSES_LOUDLY, f"{flaws[0].text}{_more(len(flaws) - 1)}; an error said so"
     elif after_last:
@@ -110,7 +110,7 @@ def judge(groups: Sequence[LoggedGroup], told: Sequence[ToldEvent], end: RunEnd)
     unnoticed = [flaw for flaw in metadata if flaw.since > last_told]
     if unnoticed and grade is not Grade.LOSES_SILENTLY:
         besides = "" if grade is Grade.EXACT else f"; besides, {summary}"
-        summary = f"{unnoticed[0].text}{_more(len(unnoticed) - 1)}, and nobody was told{besides}"
+        summary = f"{unnoticed[0].text}{_more(len(unnoticed) - 1)}; no error said so{besides}"
         grade = Grade.METADATA_WRONG
     return Judgement(
         grade=grade,
