@@ -7,6 +7,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,14 @@ import pytest
 from ibbmaster.user_cache import make_directory, program_directory
 
 SOURCES = Path(__file__).parents[1] / "drivers"
-KINDS = ("java", "debezium", "go", "node", "azurite")
+KINDS = ("java", "debezium", "go", "go_mysql", "node", "azurite")
+VERSIONS_OF = {"go_mysql": "go"}  # a kind that has no go.mod and go.sum of its own, and whose it has
 BUILD_TIMEOUT_S = 600
 TOOLS = {
     "java": ("java", "javac", "mvn"),
     "debezium": ("java", "javac", "mvn"),
     "go": ("go",),
+    "go_mysql": ("go",),
     "node": ("node", "npm"),
     "azurite": ("node", "npm"),
 }
@@ -41,6 +44,8 @@ def driver_directory(kind: str) -> Path:
     if missing:
         raise DriverMissingError(f"drivers of {kind}: no {', '.join(missing)} here")
     sources = sorted(path for path in (SOURCES / kind).iterdir() if path.is_file())
+    if kind in VERSIONS_OF:
+        sources += sorted((SOURCES / VERSIONS_OF[kind]).glob("go.*"))
     version = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:12]
     target = program_directory() / f"driver-{kind}-{version}"
     if not target.exists():
@@ -62,7 +67,8 @@ def driver_directory(kind: str) -> Path:
 
 
 def driver_command(kind: str, what: str) -> list[str]:
-    """The words that start a program of a kind: of java a class, of go a task, of node a driver, of azurite a store.
+    """The words that start a program of a kind: of java a class, of go a task, of node a driver, of azurite a store, of
+    go_mysql the tests of a package.
 
     Without the driver the test is skipped with the reason.
     """
@@ -76,6 +82,8 @@ def driver_command(kind: str, what: str) -> list[str]:
             return [*JAVA, HEAP[kind], "-cp", path, what]
         case "go":
             return [str(directory / "driver"), what]
+        case "go_mysql":
+            return [str(directory / f"{what}.test")]
         case "azurite":
             return ["node", str(directory / "node_modules" / "azurite" / "dist" / "src" / what / "main.js")]
         case _:
@@ -90,6 +98,10 @@ def _commands(kind: str) -> list[list[str]]:
             return [fetch, ["javac", "-cp", "lib/*", "-d", "classes", *programs]]
         case "go":
             return [["go", "build", "-o", "driver", "."]]
+        case "go_mysql":
+            fetch = ["go", "mod", "download", "github.com/go-mysql-org/go-mysql"]
+            build = ["go", "-C", "module", "test", "-c", "-o", "..", "./replication", "./canal"]
+            return [fetch, [sys.executable, "changed_copy.py"], build]
         case _:
             return [["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]]
 
