@@ -7,7 +7,7 @@ from tests.case_table import rows_of
 
 ROOT = Path(__file__).parents[2]
 SLACK = 200  # lines that a budget may stand above its room
-TESTS_MAX = 87_900
+TESTS_MAX = 88_000
 #: Lines of source by room; what lies beside the rooms is the room ".".
 BUDGET = {room: int(lines) for room, lines in rows_of(__file__, "budget")}
 

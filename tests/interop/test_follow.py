@@ -3,6 +3,7 @@
 import contextlib
 import json
 import random
+import socket
 import subprocess
 import threading
 import time
@@ -333,6 +334,15 @@ def test_it_begins_where_it_is_told_to(new_primary_of, tmp_path, start):
     with package.open(tmp_path / "log") as log:
         assert [str(group.gtid) for group in log] == {"now": [], "oldest": ["0-1-2"]}[start]
         assert str(log.state) == "0-1-2"
+
+
+def test_its_primary_lists_it_among_the_replicas(new_primary_of, tmp_path):
+    server = new_primary_of(1)
+    following = Following(source_of(server), tmp_path / "log", "--source-server-id", "77")
+    server.sql("CREATE DATABASE shop")
+    follow_until(tmp_path / "log", server)
+    assert [row[:2] for row in server.sql("SHOW SLAVE HOSTS")] == [(77, socket.gethostname()[:60])]
+    following.stop()
 
 
 def test_what_was_purged_before_it_came_is_named(new_primary_of, tmp_path):

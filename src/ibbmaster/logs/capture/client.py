@@ -34,13 +34,14 @@ from ibbmaster.storage.codec.printable import address
 if TYPE_CHECKING:
     import pymysql
 
-COM_BINLOG_DUMP = 0x12
+COM_BINLOG_DUMP, COM_REGISTER_SLAVE = 0x12, 0x15
 ERROR, SEMI_SYNC_MAGIC = b"\xff", b"\xef"
 HEAD_BYTES = PACKET_HEADER_SIZE + len(EVENT_STATUS)  # before an event in a packet
 SEMI_SYNC_BYTES = 2  # more, of semi-synchronous replication: the magic, and whether an acknowledgement is wanted
 PAYLOAD_MAX = (1 << 30) + 1024  # an event of the longest packet that a server allows
 RECEIVED_MAX = 1 << 18  # bytes in one read
 DUMP_HEAD = struct.Struct("<IHI")  # position, flags, server id
+HOST_BYTES_MAX = 60  # of a report-host
 NON_BLOCK = 1  # ends with the log: a dump to a lost client would stop purges
 SEND_ANNOTATE_ROWS = 2
 FATAL_ERROR_READING_BINLOG = 1236
@@ -230,6 +231,18 @@ def code_of(error: SourceError) -> int:
     cause = error.__cause__
     code = cause.args[0] if isinstance(cause, Exception) and cause.args else 0
     return code if isinstance(code, int) else 0
+
+
+def register(connection: pymysql.Connection[Any], server_id: int) -> None:
+    """Have SHOW SLAVE HOSTS list this connection. No dump depends on it: one that is refused says why."""
+    import pymysql
+
+    host = socket.gethostname().encode()[:HOST_BYTES_MAX]
+    names = bytes((len(host), *host, 0, 0))  # neither user nor password
+    with contextlib.suppress(pymysql.MySQLError):
+        body = server_id.to_bytes(4, "little") + names + bytes(2 + 4 + 4)  # no port, rank, or primary
+        connection._execute_command(COM_REGISTER_SLAVE, body)  # type: ignore[attr-defined]
+        connection._read_ok_packet()  # type: ignore[attr-defined]
 
 
 def begin_dump(

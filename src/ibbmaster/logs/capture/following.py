@@ -31,6 +31,7 @@ from .client import (
     connected,
     oldest_state,
     receive,
+    register,
     semi_sync_of,
     stream_of,
     value_of,
@@ -214,6 +215,7 @@ class PrimaryFollower:
                 return True
             # Up to an end nobody waits for it; and a real primary may hang when its only such replica ends at once.
             has_heads = self._is_semi_sync and end is None and self._begin_semi_sync(primary, connection)
+            register(connection, primary.server_id)
             has_checksums = value_of(connection, "binlog_checksum") == ChecksumAlgorithm.CRC32.name
             begin_dump(
                 connection,
