@@ -26,10 +26,13 @@ REPLPW_ANSWER = "5f1b65a213288f05d1746f50a9da935420193888"
 FINGERPRINT = "ae494dfd8ede3851fe09d2da543299caf3e5d9be41a4319358e0439c632ce1e6"
 PROOF = b"\x0164A7963D78AC67E4D9B233A753FA5B7C5CB88287285E95DE9F208D7DC1B8DE45"
 
-# What MariaDB's ED25519_PASSWORD() gives: from its manual (secret) and from PyMySQL's test data (the others)
+# What ED25519_PASSWORD() of MariaDB 10.11 gives, and for no password PyMySQL's test data
 PUBLIC_KEYS = {
     "secret": "ZIgUREUg5PVgQ6LskhXmO+eZLS0nC8be6HPjYWR4YJY",
     "": "4LH+dBF+G5W2CKTyId8xR3SyDqZoQjUNUVNxx8aWbG4",
+    "ä ö": "grhCU6aqh7YUDb2CQ/PaOWCIHgFjkjLxd/U1bUy2ATc",
+    "a b'c": "ld3BwFBRVeybWdtGxznaebfMhMeajbw3na/femjBsXM",
+    "x" * 200: "e5HbLfRFhb6rEM7LQ9dsQkRCGYfoDJTApL9+CCscjD4",
 }
 
 
