@@ -88,6 +88,22 @@ def test_a_directory_of_a_killed_process_is_removed_by_the_next_one(tmp_path, mo
     assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", f"{SCRATCH}link", f"{SCRATCH}open"]
 
 
+MAKERS = 4
+MAKER = """
+from ibbmaster.storage.disk.spool import scratch_directory
+for number in range(200):
+    with scratch_directory() as place:
+        (place / "segment").write_bytes(b"x")
+"""
+
+
+def test_processes_that_make_directories_at_the_same_time_leave_each_other_theirs(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    makers = [subprocess.Popen([sys.executable, "-c", MAKER], env=environment) for _ in range(MAKERS)]
+    assert [maker.wait() for maker in makers] == [0] * MAKERS
+    assert [*tmp_path.iterdir()] == []
+
+
 def test_a_directory_that_another_process_removes_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     lock, removed = RealDisk.lock, []

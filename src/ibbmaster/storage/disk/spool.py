@@ -65,21 +65,25 @@ def scratch_directory() -> Iterator[Path]:
         with _made() as made, contextlib.closing(RealDisk(made)) as disk:
             try:
                 disk.lock()
-            except (BusyError, MissingFileError):  # another process took it for one that was left
+                (disk.directory / FILES).mkdir()
+            except (BusyError, MissingFileError, FileNotFoundError):  # another process took it for one that was left
                 continue
-            if disk.directory.exists():
-                _remove_left(disk.directory.parent)
-                yield disk.directory / FILES
-                return
+            except OSError as error:
+                raise _needed(error) from None
+            _remove_left(disk.directory.parent)
+            yield disk.directory / FILES
+            return
 
 
 def _made() -> tempfile.TemporaryDirectory[str]:
     try:
-        made = tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True)
-        Path(made.name, FILES).mkdir()
+        return tempfile.TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True)
     except OSError as error:
-        raise StoreError(f"a temporary directory is needed: {error.strerror} (TMPDIR names where)") from None
-    return made
+        raise _needed(error) from None
+
+
+def _needed(error: OSError) -> StoreError:
+    return StoreError(f"a temporary directory is needed: {error.strerror} (TMPDIR names where)")
 
 
 def _remove_left(place: Path) -> None:
