@@ -27,6 +27,7 @@ DOMAINS = (1, 2)
 DISK_MB = 256
 DISK_MB_OF_KILL = 1  # a long run writes more
 NOTED_EVERY = 5
+TIMEOUT_S, TIMEOUT_S_OF_KILL = 600, 3  # of a program that reads all that was logged
 EVENTS = {"kill follow": 6, "kill server": 1, "cut": 2, "purge": 2, "fail over": 1, "full disk": 1, "change bucket": 4}
 BUCKETS = ("well", "dead", "slow", "refused", "broken off")  # how it answers until the next event of its kind
 SLOW_S = 0.5  # for an answer
@@ -246,10 +247,11 @@ def test_nothing_is_forgotten(
         for writer in world.writers:
             writer.stop()
     world.end()
-    run_program(ibbmaster("verify", "--strict", str(world.to)))
-    run_program(ibbmaster("diff", str(world.to), world.url))
+    limit = {"timeout": TIMEOUT_S + kills * TIMEOUT_S_OF_KILL}
+    run_program(ibbmaster("verify", "--strict", str(world.to)), **limit)
+    run_program(ibbmaster("diff", str(world.to), world.url), **limit)
     if not is_short:
-        run_program(ibbmaster("archive", "verify", world.url))
+        run_program(ibbmaster("archive", "verify", world.url), **limit)
 
     replica = new_replica(version, "--gtid-strict-mode=1", "--slave-parallel-threads=4")
     replica.follow(new_ibb_primary(world.url, "--tls", "off"), start=False)
