@@ -153,6 +153,11 @@ class Runner:
     def write(self, name: str, text: str) -> None:
         (self._directory / name).write_text(text)
 
+    def log_of(self, command: str) -> str:
+        """The end of the file into which a command has printed."""
+        found = re.search(r">\s*(\S+\.log)\b", command)
+        return (self._directory / found[1]).read_text()[-2000:] if found else ""
+
     def run(self, command: str) -> list[str]:
         script = f"(exit {self.last_exit_code})\n{command.replace(PORT, self._port)}"
         shell = subprocess.Popen(
@@ -201,7 +206,7 @@ def run_document(text: str, runner: Runner) -> tuple[str, list[str]]:
             printed = runner.run_if_possible(example.command)
             if printed is not None and runner.last_exit_code and not shows_failure(example, following):
                 failed = f"fails with exit code {runner.last_exit_code}, which the page does not show"
-                wrong.append("\n".join([f"$ {example.command}", failed, *printed]))
+                wrong.append("\n".join([f"$ {example.command}", failed, *printed, runner.log_of(example.command)]))
             if printed is None or matches(example.output, printed):
                 printed = example.output
             else:
