@@ -64,6 +64,10 @@ def open_log(options: ReadOptions) -> LogEngine:
         raise ConfigurationError(
             f"{options.path} is an archive, and tables are read from files: `ibbmaster convert {options.path} DIR`"
         )
+    return _opened(options)
+
+
+def _opened(options: ReadOptions) -> LogEngine:
     log: LogEngine
     if options.is_classic:
         log = classic = ClassicBinlog([place(options.path)], reads_heads_at_once=False)
@@ -101,7 +105,8 @@ def open_task(task: ReadTask) -> GroupSource:
     log_range = task.log_range
     if isinstance(log_range, ClassicRange) and not task.options.stages:
         return ClassicBinlog.of_range(log_range)
-    return open_source(task.options)
+    # What was planned is no archive: no range has to ask again.
+    return _opened(task.options) if task.options.host is None else live.LiveSource(task.options)
 
 
 def load_kernels(options: ReadOptions) -> Kernels | None:
