@@ -27,6 +27,7 @@ from ibbmaster.replication.event.header import (
     without_checksum,
 )
 from ibbmaster.replication.event.types import EventFlag, EventType
+from ibbmaster.replication.wire.command import Command
 from ibbmaster.replication.wire.packet import EVENT_STATUS, PACKET_HEADER_SIZE, SEQUENCE_MASK, PacketReader
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.codec.printable import address
@@ -34,7 +35,6 @@ from ibbmaster.storage.codec.printable import address
 if TYPE_CHECKING:
     import pymysql
 
-COM_BINLOG_DUMP, COM_REGISTER_SLAVE = 0x12, 0x15
 ERROR, SEMI_SYNC_MAGIC = b"\xff", b"\xef"
 HEAD_BYTES = PACKET_HEADER_SIZE + len(EVENT_STATUS)  # before an event in a packet
 SEMI_SYNC_BYTES = 2  # more, of semi-synchronous replication: the magic, and whether an acknowledgement is wanted
@@ -241,7 +241,7 @@ def register(connection: pymysql.Connection[Any], server_id: int) -> None:
     names = bytes((len(host), *host, 0, 0))  # neither user nor password
     with contextlib.suppress(pymysql.MySQLError):
         body = server_id.to_bytes(4, "little") + names + bytes(2 + 4 + 4)  # no port, rank, or primary
-        connection._execute_command(COM_REGISTER_SLAVE, body)  # type: ignore[attr-defined]
+        connection._execute_command(Command.REGISTER_REPLICA, body)  # type: ignore[attr-defined]
         connection._read_ok_packet()  # type: ignore[attr-defined]
 
 
@@ -271,7 +271,7 @@ def _announce(connection: pymysql.Connection[Any], checksums: str = "NONE", hear
 
 
 def _ask(connection: pymysql.Connection[Any], command: bytes) -> None:
-    connection._execute_command(COM_BINLOG_DUMP, command)  # type: ignore[attr-defined]
+    connection._execute_command(Command.BINLOG_DUMP, command)  # type: ignore[attr-defined]
 
 
 def _dumped(connection: pymysql.Connection[Any], command: bytes) -> Generator[tuple[EventHeader, bytes]]:
