@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ibbmaster.errors import ConfigurationError
-from ibbmaster.logs.archive.archived import archive_at
 from ibbmaster.logs.archive.archiver import Archiver
 from ibbmaster.logs.archive.joined import JoinedLog
+from ibbmaster.logs.archive.place import archive_at
 from ibbmaster.logs.log.interface import LogEngine
 from ibbmaster.replication.dump.profile import PROFILES, profile_of_server
 from ibbmaster.storage.disk.place import place

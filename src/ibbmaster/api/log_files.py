@@ -158,14 +158,11 @@ def one_file_refusal(what: str, path: Path) -> ConfigurationError:
 
 def files_at(path: Path) -> LogFiles:
     """Raises ClassicFormatError, StoreError: they cannot be read, or there is nothing."""
-    from ibbmaster.logs.archive.manifest import HEAD_NAME
+    from ibbmaster.logs.archive.place import archive_at
     from ibbmaster.logs.classic.packing import holds_traditional
 
-    if isinstance(path, ObjectPath) or (path / HEAD_NAME).is_file():
-        from ibbmaster.logs.archive.archived import archive_at
-
-        if (archived := archive_at(path)) is not None:
-            return ClassicLogFiles(archived)
+    if (archived := archive_at(path)) is not None:
+        return ClassicLogFiles(archived)
     if holds_traditional(path):
         from ibbmaster.logs.classic.engine import ClassicBinlog
 

@@ -12,9 +12,10 @@ from ibbmaster.errors import PositionPurgedError, StoreError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.logs.archive import archived as reading
 from ibbmaster.logs.archive import manifest
-from ibbmaster.logs.archive.archived import ArchivedBinlog, SegmentStore, archive_at
+from ibbmaster.logs.archive.archived import ArchivedBinlog, SegmentStore
 from ibbmaster.logs.archive.archiver import Archiver
 from ibbmaster.logs.archive.keeping import expect_head
+from ibbmaster.logs.archive.place import archive_at
 from ibbmaster.logs.archive.upkeep import prune
 from ibbmaster.logs.log.interface import groups_from
 from ibbmaster.logs.log.purge import PurgeRequest

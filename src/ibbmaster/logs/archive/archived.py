@@ -381,8 +381,8 @@ class ArchivedBinlog(ClassicBinlog):
             time.sleep(min(left, LOOK_S))
 
 
-def archive_at(path: Path) -> ArchivedBinlog | None:
-    """The archive at a place; None: there is none. Raises StoreError: it has nothing, or cannot be read."""
+def opened_archive(path: Path) -> ArchivedBinlog | None:
+    """As `archive_at`, for a place that may have one."""
     objects = objects_at(path)
     found = read_head(objects)
     return None if found is None else ArchivedBinlog(SegmentStore(objects, found[0]))

@@ -1,6 +1,5 @@
 """Plans a query on the driver: the columns, the groups, and the ranges of the log."""
 
-import contextlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -8,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar, cast
 
-from ibbmaster.errors import ConfigurationError, StoreError
+from ibbmaster.errors import ConfigurationError
 from ibbmaster.gtid import GtidPosition
 from ibbmaster.kernel.calls import Kernels
 from ibbmaster.kernel.loading import load
-from ibbmaster.logs.archive.manifest import HEAD_NAME
+from ibbmaster.logs.archive.place import archive_at
 from ibbmaster.logs.classic.engine import ClassicBinlog, ClassicRange
 from ibbmaster.logs.log.base_file import base_position
 from ibbmaster.logs.log.directory import damage_handler, open_directory
@@ -60,7 +59,7 @@ class ReadTask:
 
 def open_log(options: ReadOptions) -> LogEngine:
     """Raises ConfigurationError: the path is an archive; StoreError: it holds no log, or cannot be read."""
-    if _is_archive(options.path):
+    if archive_at(place(options.path)) is not None:
         raise ConfigurationError(
             f"{options.path} is an archive, and tables are read from files: `ibbmaster convert {options.path} DIR`"
         )
@@ -84,12 +83,6 @@ def _opened(options: ReadOptions) -> LogEngine:
     except BaseException:
         log.close()
         raise
-
-
-def _is_archive(path: str) -> bool:
-    with closing(open_disk(path)) as disk, contextlib.suppress(StoreError):
-        return disk.size(HEAD_NAME) > 0
-    return False
 
 
 def _has_redo_log(path: str) -> bool:
