@@ -6,6 +6,7 @@ And no module needs itself: imports of any kind lead from room to room, and neve
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -66,6 +67,7 @@ def module_paths(source: Path) -> dict[str, Path]:
     return found
 
 
+@functools.cache
 def imports(source: Path) -> Imports:
     """What each module imports of the others: at its top, in functions, and only for types."""
     paths = module_paths(source)
