@@ -43,7 +43,7 @@ def left_by(store, disk):
         "written": disk.files(),
         "durable": disk.durable_files(),
         "status": store.status(),
-        "buffered": bytes(writer.redo._buffer),
+        "buffered": b"".join(writer.redo._buffer),
         "state": writer.appender.state,
         "differential": writer.appender.differential,
         "pages": {

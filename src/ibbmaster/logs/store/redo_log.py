@@ -152,7 +152,7 @@ class RedoLog:
         self._sync_lock = threading.RLock()
         self._write_lock = threading.Lock()  # taken after `_sync_lock`
         self._buffer_lock = threading.Lock()
-        self._buffer = bytearray()
+        self._buffer: list[bytes] = []  # records
         self._is_new = scan is None
         self._pending: tuple[int, Checkpoint] | None = None  # not durable yet; the LSN after it
         self.is_begun = False
@@ -224,7 +224,7 @@ class RedoLog:
         end_lsn = self.end_lsn + len(record)
         assert end_lsn <= self._segment_end_lsn
         with self._buffer_lock:
-            self._buffer += record
+            self._buffer.append(record)
             self.end_lsn = end_lsn
         return end_lsn
 
@@ -278,13 +278,14 @@ class RedoLog:
         if self._latch.failure is not None:
             self._latch.check()
         with self._buffer_lock:
-            data, self._buffer, end_lsn = self._buffer, bytearray(), self.end_lsn
-        if data:
+            records, self._buffer, end_lsn = self._buffer, [], self.end_lsn
+        if records:
+            data = records[0] if len(records) == 1 else b"".join(records)
             try:
                 self._disk.write(SEGMENT_NAMES[self._segment], self._offset(self.written_lsn), data)
             except BaseException as error:
                 with self._buffer_lock:
-                    self._buffer[:0] = data
+                    self._buffer[:0] = records
                 self._latch.repeatable.hear(error)
                 raise
             self.written_lsn = end_lsn
