@@ -9,7 +9,7 @@ from .errors import ConfigurationError
 _BRINGS = {  # extra -> modules of it that are imported here, or that these need
     "spark": ("pyspark", "pandas", "pyspark_ibb"),
     "arrow": ("pyarrow", "numpy"),
-    "zstd": ("backports", "lz4"),
+    "zstd": ("backports", "lz4", "brotli"),
     "objects": ("obstore",),
     "lake": ("deltalake", "pyiceberg", "sqlalchemy"),
     "metrics": ("prometheus_client", "h11"),

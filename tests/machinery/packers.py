@@ -6,6 +6,7 @@ import importlib
 import lzma
 import sys
 
+import brotli
 import lz4.frame
 
 zstd = importlib.import_module("backports.zstd" if sys.version_info < (3, 14) else "compression.zstd")
@@ -17,4 +18,5 @@ PACK = {
     ".lz4": lambda data: lz4.frame.compress(data, content_checksum=True),
     ".bz2": lambda data: bz2.compress(data, 1),
     ".lzma": lambda data: lzma.compress(data, lzma.FORMAT_ALONE),
+    ".br": lambda data: brotli.compress(data, quality=3),
 }

@@ -285,7 +285,8 @@ def test_a_sentinel_that_contradicts_the_files_is_refused_by_name(wal_g, text, p
 
 UNREAD = {  # name of an object beside the others -> what it holds, what is said
     "binlog.000010.lz4": (b"\x85\x02\x0c\x03" + bytes(99), "encrypted by the program that archived it"),
-    "binlog.000010.br": (b"\x1b", "expected a name as binlog.000001"),
+    "binlog.000010.br": (b"\x85\x02\x0c\x03" + bytes(99), "encrypted by the program that archived it"),
+    "binlog.000010.sz": (b"\xff\x06\0\0sNaPpY", "expected a name as binlog.000001"),
     "binlog.000009.gz": (PACK[".gz"](b"\xfebin"), "another file beside it has the same number"),
     "binlog.000010.gz": (b"", "it is damaged"),
 }

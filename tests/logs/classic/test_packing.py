@@ -1,6 +1,7 @@
 import random
 import sys
 
+import brotli
 import pytest
 
 from ibbmaster.extras import ExtraMissingError
@@ -14,13 +15,14 @@ def test_any_step_gives_all_of_it(packing, step):
     data = random.randbytes(3000) + bytes(300_000)
     packed = PACK[packing.suffix](data)
     assert packed.startswith(packing.magic)
+    after = b"" if packing.name == "brotli" else b"after"  # what follows its stream is damage
     unpacker, unpacked = packing.new_unpacker(), b""
-    more = iter([packed[:100], packed[100:] + b"after"])
+    more = iter([packed[:100], packed[100:] + after])
     while not unpacker.eof:
         piece = packing.unpack(unpacker, next(more) if unpacker.needs_input else b"", step * 100)
         assert len(piece) <= step * 100
         unpacked += piece
-    assert (unpacked, unpacker.unused_data) == (data, b"after")
+    assert (unpacked, unpacker.unused_data) == (data, after)
 
 
 @pytest.mark.parametrize("packing", PACKINGS, ids=lambda packing: packing.name)
@@ -36,7 +38,7 @@ def test_names_say_how_a_file_is_packed():
         assert unpacked_name(f"binlog.000001{suffix}") == "binlog.000001"
 
 
-@pytest.mark.parametrize(("suffix", "module"), [(".zst", zstd.__name__), (".lz4", "lz4.frame")])
+@pytest.mark.parametrize(("suffix", "module"), [(".zst", zstd.__name__), (".lz4", "lz4.frame"), (".br", "brotli")])
 def test_a_packing_says_which_extra_it_needs(monkeypatch, suffix, module):
     if module == "compression.zstd":
         pytest.skip("Python has it")
@@ -45,6 +47,12 @@ def test_a_packing_says_which_extra_it_needs(monkeypatch, suffix, module):
     assert packing is not None
     with pytest.raises(ExtraMissingError, match=r"pip install 'ibbmaster\[zstd\]'"):
         packing.new_unpacker()
+
+
+def test_a_brotli_that_unpacks_all_at_once_is_refused(monkeypatch):
+    monkeypatch.setattr(brotli, "Decompressor", object)
+    with pytest.raises(ExtraMissingError, match=r"brotli 1\.2 or later: pip install 'ibbmaster\[zstd\]'"):
+        packing_of("binlog.000001.br").new_unpacker()
 
 
 HELD = {  # files of a directory -> whether they are traditional ones

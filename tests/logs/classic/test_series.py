@@ -173,8 +173,9 @@ def test_damage_in_packed_data_is_met_again_by_who_comes_later(tmp_path, packed)
 @pytest.mark.parametrize("packed", PACK)
 def test_packed_streams_and_their_padding_are_one_file_that_unpacks_in_bounded_steps(tmp_path, packed):
     path = tmp_path / f"b.000001{packed}"
-    path.write_bytes(PACK[packed](b"first ") + bytes(8) + PACK[packed](b"second") + bytes(4))
-    assert read_all(path, 1 << 20) == read_all(path, 1) == b"first second"
+    if packed != ".br":  # it has one
+        path.write_bytes(PACK[packed](b"first ") + bytes(8) + PACK[packed](b"second") + bytes(4))
+        assert read_all(path, 1 << 20) == read_all(path, 1) == b"first second"
     path.write_bytes(PACK[packed](bytes(50_000_000)))
     with closing(ClassicSource(find_series([path])[0])) as source:
         assert len(source.read(0, 1000)) == 1000
@@ -190,8 +191,8 @@ def test_damaged_or_cut_packed_data_is_an_error_of_the_file(tmp_path, packed):
         path.write_bytes(whole[:cut])
         with pytest.raises(ClassicFormatError, match=problem):
             read_all(path, 100)
-    if packed == ".lzma":
-        return  # it has no checksum: those of the events are all there is
+    if packed in (".lzma", ".br"):
+        return  # they have no checksum: those of the events are all there is
     harmless, problems = set(), set()
     for position in range(len(whole)):
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x10]) + whole[position + 1 :])

@@ -147,7 +147,7 @@ def is_marked_in_use(source: ClassicSource) -> bool:
 def _explain_magic(magic: bytes) -> str:
     found = f"the file begins with {magic.hex(' ')}, expected {MAGIC.hex(' ')}"
     for packing in PACKINGS:
-        if magic.startswith(packing.magic[: len(magic)]):
+        if packing.magic and magic.startswith(packing.magic[: len(magic)]):
             return f"{found}: it is packed with {packing.name}, so its name must end in {packing.suffix}"
     if magic == _IBB_MAGIC:
         return f"{found}: this is an .ibb file already"

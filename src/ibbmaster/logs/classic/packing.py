@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from ibbmaster.extras import needed_for
+from ibbmaster.extras import ExtraMissingError, needed_for
 from ibbmaster.storage.codec.buffer import Buffer
 from ibbmaster.storage.ibb.file_name import parse_file_name
 
@@ -41,7 +41,7 @@ class PackedDataError(Exception):
 
 
 class Packing(NamedTuple):
-    """Of files whose names end in `suffix`; their first bytes are `magic`."""
+    """Of files whose names end in `suffix`; their first bytes are `magic`, which may be none."""
 
     name: str
     suffix: str
@@ -80,6 +80,35 @@ class GzipUnpacker:
         unpacked = self._zlib.decompress(self._zlib.unconsumed_tail + bytes(data), max_length)
         self._may_have_more = len(unpacked) == max_length
         return unpacked
+
+
+class BrotliUnpacker:
+    """Nothing may follow its stream. Raises ExtraMissingError."""
+
+    unused_data = b""
+
+    def __init__(self) -> None:
+        with needed_for("reading .br files"):
+            self._brotli = importlib.import_module("brotli").Decompressor()
+        if not hasattr(self._brotli, "can_accept_more_data"):  # older ones unpack all at once
+            raise ExtraMissingError("reading .br files needs brotli 1.2 or later: pip install 'ibbmaster[zstd]'")
+        self._ahead = memoryview(b"")  # unpacked by it beyond what was asked for: up to the size of its next block
+        self._may_have_more = False
+
+    @property
+    def eof(self) -> bool:
+        return not self._ahead and bool(self._brotli.is_finished())
+
+    @property
+    def needs_input(self) -> bool:
+        return not self._ahead and not self._may_have_more and bool(self._brotli.can_accept_more_data())
+
+    def decompress(self, data: Buffer, max_length: int, /) -> bytes:
+        if not self._ahead:
+            self._ahead = memoryview(self._brotli.process(bytes(data), output_buffer_limit=max_length))
+            self._may_have_more = bool(self._ahead)
+        unpacked, self._ahead = self._ahead[:max_length], self._ahead[max_length:]
+        return bytes(unpacked)
 
 
 def _zstd() -> Any:
@@ -146,6 +175,13 @@ PACKINGS: tuple[Packing, ...] = (
         magic=b"\x5d\x00\x00",
         new_unpacker=lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=XZ_MEMORY_MAX),
         errors=lambda: (lzma.LZMAError,),
+    ),
+    Packing(
+        name="brotli",
+        suffix=".br",
+        magic=b"",
+        new_unpacker=BrotliUnpacker,
+        errors=lambda: (importlib.import_module("brotli").error,),
     ),
 )
 _SUFFIXES = tuple(packing.suffix for packing in PACKINGS)

@@ -23,6 +23,7 @@ BEHIND_ANY_FILE = 1 << 62
 HELD_BYTES = 2 << 20  # a reader may step back
 INDEX_SUFFIX = ".index"
 INDEX_SIZE_MAX = 64 << 20  # bytes: names of a million files
+PACKED_HEAD_BYTES = 1 << 12  # of a packing that has no magic: the first bytes in it are among them
 
 _NUMBERED = re.compile(r"(?P<base>.+)\.(?P<number>[0-9]{6,19})", re.ASCII | re.DOTALL)
 
@@ -306,7 +307,11 @@ def starts_like_a_binlog(path: Path) -> bool:
     packing = packing_of(path.name)
     magic = MAGIC if packing is None else packing.magic
     with contextlib.closing(open_file(path)) as stream:
-        return stream.read_at(0, len(magic)) == magic
+        if packing is None or magic:
+            return stream.read_at(0, len(magic)) == magic
+        with contextlib.suppress(PackedDataError):
+            return packing.unpack(packing.new_unpacker(), stream.read_at(0, PACKED_HEAD_BYTES), len(MAGIC)) == MAGIC
+        return False
 
 
 def packed_or_not(path: Path) -> list[Path]:
