@@ -53,7 +53,7 @@ WAITING_FOR_RECEIVED = """
 --let $slave_param_value= $relayed_position
 --source include/wait_for_slave_param.inc
 """
-COMMAND = r"^[ \t]*(?:--[ \t]*)?{}[ \t]*;?[ \t]*$"
+COMMAND = r"^[ \t]*(?:--[ \t]*)?{}[ \t]*;?[ \t]*(?:#.*)?$"
 SYNC_SLAVE = re.compile(COMMAND.format(r"sync_slave_with_master(?:[ \t]+([\w$]+))?"), re.M | re.I)
 SAVE_POSITION = re.compile(COMMAND.format("save_master_pos"), re.M | re.I)
 SYNC = re.compile(COMMAND.format(r"sync_with_master(?:[ \t]+0(?:,.*)?)?"), re.M | re.I)
@@ -120,10 +120,13 @@ def make_tree(root: Path, tree: Path) -> Path:
     (include / "wait_for_relayed.inc").write_text(WAITING)
     saving, received = include / "save_master_pos.inc", include / "sync_io_with_master.inc"
     saves = saving.read_text()
-    for path in (saving, received):
+    running = include / "check_slave_is_running.inc"  # its relay may have to be started first
+    checks = running.read_text()
+    for path in (saving, received, running):
         path.unlink()
     saving.write_text(f"{saves}\n{SAVE}\n")
     received.write_text(WAITING_FOR_RECEIVED)
+    running.write_text(checks.replace("check_slave_param", "wait_for_slave_param"))
     return there.parent
 
 
@@ -135,7 +138,7 @@ def _copy(source: Path, target: Path) -> None:
             continue
         text = path.read_bytes().decode("latin-1")
         changed = waits_for_gtids(text) if path.suffix in (".test", ".inc") else text
-        if changed == text:
+        if changed == text and path.suffix != ".result":  # `patch` follows no links
             (target / path.name).symlink_to(path)
         else:
             (target / path.name).write_bytes(changed.encode("latin-1"))
