@@ -276,3 +276,4 @@ def test_a_time_among_ten_thousand_segments_takes_three_requests(many_places, ob
 
 def test_a_place_without_an_archive_is_none(tmp_path):
     assert archive_at(tmp_path) is None
+    assert archive_at(tmp_path / ("x" * 300)) is None  # who reads a log there says what is wrong

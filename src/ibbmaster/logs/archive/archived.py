@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from copy import copy
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import cast, overload
 
 from ibbmaster.errors import IbbMasterError, MissingFileError, PositionPurgedError, StoreError
@@ -34,8 +33,8 @@ from ibbmaster.position import LogPosition
 from ibbmaster.storage.disk.held_file import HeldFile, Stamp
 from ibbmaster.storage.disk.place import SegmentFile, place
 from ibbmaster.storage.disk.spool import Spool
-from ibbmaster.storage.disk.whole_objects import WholeObjects, objects_at
-from .keeping import expect_head, read_head, read_page
+from ibbmaster.storage.disk.whole_objects import WholeObjects
+from .keeping import expect_head, read_page
 from .manifest import STEM, Head, SealedPage, Segment
 from .packed import unpack
 
@@ -379,10 +378,3 @@ class ArchivedBinlog(ClassicBinlog):
             if (left := deadline - time.monotonic()) <= 0:
                 return False
             time.sleep(min(left, LOOK_S))
-
-
-def opened_archive(path: Path) -> ArchivedBinlog | None:
-    """As `archive_at`, for a place that may have one."""
-    objects = objects_at(path)
-    found = read_head(objects)
-    return None if found is None else ArchivedBinlog(SegmentStore(objects, found[0]))

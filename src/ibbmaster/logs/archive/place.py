@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,13 @@ if TYPE_CHECKING:
 
 
 def archive_at(path: Path) -> ArchivedBinlog | None:
-    """None: there is none. Raises StoreError: it has nothing, or cannot be read."""
-    if not isinstance(path, ObjectPath) and not (path / HEAD_NAME).is_file():
+    """None: there is none, or nobody may look there. Raises StoreError: it cannot be read."""
+    if not isinstance(path, ObjectPath) and not os.path.isfile(path / HEAD_NAME):  # of `Path` it raises
         return None
-    from .archived import opened_archive
+    from ibbmaster.storage.disk.whole_objects import objects_at
+    from .archived import ArchivedBinlog, SegmentStore
+    from .keeping import read_head
 
-    return opened_archive(path)
+    objects = objects_at(path)
+    found = read_head(objects)
+    return None if found is None else ArchivedBinlog(SegmentStore(objects, found[0]))
