@@ -14,7 +14,7 @@ from tests.case_table import rows_of
 
 pytestmark = pytest.mark.slow
 
-ENOUGH = 600  # in up to three formats each
+ENOUGH = 600  # cases: tests in up to three formats
 SOME = [row[0] for row in rows_of(__file__, "mariadb_own_tests")]
 
 

@@ -264,7 +264,7 @@ def test_damage_in_a_long_group_is_told_where_it_is_met(dump_of, memory_path, ne
     path = memory_path / "binlog.000001"
     whole = path.read_bytes()
     rng = random.Random(3)
-    for index in range(16):
+    for index in range(40):
         data = bytearray(whole)
         if index % 4 == 0:
             del data[rng.randrange(begins[1], len(whole) - 30) :]
