@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def archive_at(path: Path) -> ArchivedBinlog | None:
-    """None: there is none, or nobody may look there. Raises StoreError: it cannot be read."""
+    """None: there is none, or it may not be looked for. Raises StoreError: it cannot be read."""
     if not isinstance(path, ObjectPath) and not os.path.isfile(path / HEAD_NAME):  # of `Path` it raises
         return None
     from ibbmaster.storage.disk.whole_objects import objects_at
